@@ -1,4 +1,4 @@
-//! Tells the linker what Node.js brings.
+//! Passes to the linker the arguments for symbols that Node.js provides.
 
 fn main() {
     napi_build::setup();

@@ -1,7 +1,7 @@
 'use strict'
 
-// adead for Node.js. The native module has the classes and does the work; here are the methods of the operations, which
-// operations.js lists, the class of errors, and what is public.
+// adead for Node.js. The native module has the classes and does the work. This file has the operations' methods, which
+// operations.js lists, the class of errors, and the public names.
 
 const native = require('./load.js')
 const operations = require('./operations.js')(native)
@@ -19,7 +19,7 @@ native.setErrorClass(AdeadError)
 native.startLogger()
 const { overlap, DataLoader } = require('./overlap.js')(native, AdeadError)
 
-/** Adds methods to a class, not enumerable, as a class's own are. */
+/** Adds methods to a class. They are not enumerable, as a class's own methods. */
 function extend(target, source) {
   const properties = Object.getOwnPropertyDescriptors(source)
   for (const key of Reflect.ownKeys(properties)) properties[key].enumerable = false
@@ -31,7 +31,7 @@ extend(Tensor.prototype, operations.tensor)
 extend(Tensor, statics)
 extend(native.Context.prototype, operations.context)
 extend(native.Pipeline.prototype, operations.pipeline)
-// What goes on from a value gives the pipeline, as its operations do.
+// Methods that continue from a value return the pipeline, as its operations do.
 for (const key of ['input', 'constant', 'reshape', 'switch', 'output']) {
   const original = native.Pipeline.prototype[key]
   const chained = {
@@ -43,13 +43,13 @@ for (const key of ['input', 'constant', 'reshape', 'switch', 'output']) {
   extend(native.Pipeline.prototype, chained)
 }
 
-// A promise rejects with what is wrong with its arguments, instead of throwing it.
+// Makes a promise reject with an error in its arguments, instead of throwing it.
 const rejecting = (original) =>
   async function (...args) {
     return original.apply(this, args)
   }
 
-// A report's lists are made when first asked for, and once.
+// A report's lists are made once, when they are first read.
 for (const key of ['records', 'totals', 'devices']) {
   const { get } = Object.getOwnPropertyDescriptor(native.ProfileReport.prototype, key)
   const once = function () {
@@ -60,7 +60,7 @@ for (const key of ['records', 'totals', 'devices']) {
   Object.defineProperty(native.ProfileReport.prototype, key, { get: once })
 }
 
-// This thread's logger: what it is given, and the number of what fetches it.
+// This thread's logger: the function that was set, and the number with which it fetches messages.
 let logger = null
 let number = 0
 function deliver() {
@@ -72,7 +72,7 @@ function setLogger(given, options) {
     throw new AdeadError('a logger is a function or null', 'invalid_argument', 1)
   }
   number = native.setLogger(given && deliver, options)
-  // A program may end before its event loop comes to the messages.
+  // A program may end before its event loop delivers the messages.
   if (given && !process.listeners('exit').includes(deliver)) process.on('exit', deliver)
   logger = given
 }
@@ -100,7 +100,7 @@ const classes = {
 }
 for (const { prototype } of Object.values(classes)) {
   for (const key of Object.getOwnPropertyNames(prototype)) {
-    // Those of the operations are such already.
+    // The operations' methods reject already.
     if (!key.endsWith('Async') || key in operations.context) continue
     extend(prototype, { [key]: rejecting(prototype[key]) })
   }

@@ -2,41 +2,45 @@ import type { DType } from './operations'
 import type { Context, DeviceBuffer, Stream, TypedArray } from './native'
 import type { ArrayOf, BufferOperand, Tensor } from './tensor'
 
-/** What `overlap`'s function is given for a batch: the stream to enqueue work on, the batch on the device, buffers. */
+/** The context of a batch's work in `overlap`: the stream to enqueue work on, the batch on the device, and buffers. */
 export interface Stage {
-  /** Of which batch: the first one is 0. */
+  /** The index of the batch; the first one is 0. */
   readonly index: number
-  /** Where to enqueue work. */
+  /** The stream for the batch's work. */
   readonly stream: Stream
-  /** The batch on the device. A typed array is of one dimension; one that may hold several dtypes needs a dtype said. */
+  /** The batch on the device. A typed array has one dimension. If it can hold several dtypes, the work must name one.
+   * */
   readonly input: BufferOperand
   /**
-   * A buffer for results and intermediate values, f32 unless said. The n-th call for a batch gives what the n-th call gave
-   * for an earlier one, with what it had, if that has the same size; else a new one, zeroed.
+   * Returns a buffer for results and intermediate values, f32 by default. The n-th call for a batch reuses the buffer
+   * of an earlier batch's n-th call, with its old bytes, if the size is the same. Otherwise it returns a new buffer of
+   * zeros.
    */
   buffer<D extends DType = 'f32'>(dims: readonly number[], dtype?: D): BufferOperand & { dtype: D }
 }
 
-/** What is enqueued for a batch; what it returns is brought to the host. */
+/** Enqueues the work of a batch. The buffer that it returns is downloaded. */
 type Work<R> = (stage: Stage) => R | Promise<R>
 type Iterated<T> = Iterable<T | Promise<T>> | AsyncIterable<T>
 
-/** How much is under way, and where. */
+/** How many batches are in flight, and on which device. */
 export interface OverlapOptions {
-  /** Batches under way at once, from 1 to 64: 1 is sequential, 2 double buffering, 3 (the default) triple buffering. */
+  /** The most batches in flight, from 1 to 64: 1 is sequential, 2 double buffering, 3 (the default) triple buffering.
+   * */
   depth?: number
-  /** Where: the default context unless said. */
+  /** The context; the default context if it is left out. */
   context?: Context
 }
 
 /**
- * Takes batches through a device, at most `depth` at once, each on a stream of its own: it is uploaded, `work` enqueues work
- * on it, and what `work` returns is brought to the host as an array. The results are those of a loop that does one batch
- * after the other, whatever the depth: work of a batch begins when the work of the batch before is done, so `work` may use
- * buffers that all batches share. Results come in order. An error comes in its batch's place and ends the generator; then
- * nothing more is started.
+ * Processes batches on a device, at most `depth` at once, each on its own stream. A batch is uploaded, `work` enqueues
+ * work on it, and the buffer that `work` returns is downloaded as an array. At every depth the results equal those of a
+ * loop that processes one batch after the other. A batch's work begins when the work of the batch before is done, so
+ * `work` may use buffers that all batches share. Results come in order. An error comes in its batch's place and ends
+ * the generator; then no other batch starts.
  *
- * Uploads are calls of this thread; waiting is not. Leaving the loop waits for what is under way and frees the buffers.
+ * Uploads are calls of this thread; waits are not. Leaving the loop waits for the batches in flight and frees the
+ * buffers.
  */
 export function overlap<D extends DType>(
   batches: Iterated<TypedArray | Tensor>,
@@ -55,8 +59,9 @@ export function overlap(
 ): AsyncGenerator<undefined, void, undefined>
 
 /**
- * Takes items of an iterable, one after the other, at most `ahead` (2 unless said) before who takes them, counting the one
- * that is being made. An error comes behind the items before it and ends both; leaving the loop ends the iterable.
+ * Takes items of an iterable, one after the other, at most `ahead` (by default 2) items before the consumer, including
+ * the one that is being made. An error comes after the items before it and ends both. Leaving the loop ends the
+ * iterable.
  */
 export class DataLoader<T> implements AsyncIterableIterator<T> {
   constructor(source: Iterated<T>, options?: { ahead?: number })

@@ -1,6 +1,6 @@
 'use strict'
 
-// Batches through a device, several under way at once, and items made ahead: docs/overlap.md.
+// Batches through a device, several in flight at once, and items made ahead: docs/overlap.md.
 
 module.exports = (native, AdeadError) => {
   const MAX_DEPTH = 64
@@ -38,7 +38,7 @@ module.exports = (native, AdeadError) => {
       this.#fill()
     }
 
-    /** Takes items while there is room for them, one after the other; the end and an error are the last ones. */
+    /** Takes items while there is room for them, one after the other. The end or an error is the last one. */
     #fill() {
       this.#filling ??= this.#take().finally(() => (this.#filling = undefined))
     }
@@ -68,7 +68,7 @@ module.exports = (native, AdeadError) => {
         await new Promise((wake) => (this.#wake = wake))
       }
       const item = this.#ready.shift()
-      // Once what is being taken is taken, there is room for one more.
+      // When the item that is being taken has arrived, there is room for one more.
       if (this.#filling) this.#filling.then(() => this.#fill())
       else this.#fill()
       if ('error' in item) throw item.error
@@ -87,7 +87,7 @@ module.exports = (native, AdeadError) => {
     }
   }
 
-  /** A stream and the buffers of the one batch that is under way on it. */
+  /** A stream and the buffers of the one batch in flight on it. */
   class Lane {
     constructor(context) {
       this.context = context
@@ -95,7 +95,7 @@ module.exports = (native, AdeadError) => {
       this.buffers = []
     }
 
-    /** Its buffer of that number: the one that is there if it has that size, else a new one. */
+    /** Returns the lane's buffer of a number. It reuses the old one if the size is the same. */
     fit(place, bytes) {
       if (this.buffers[place]?.nbytes !== bytes) {
         this.buffers[place]?.free()
@@ -105,9 +105,9 @@ module.exports = (native, AdeadError) => {
       return this.buffers[place]
     }
 
-    /** Waits for it, and lets go of its memory. */
+    /** Waits for the lane's work, and frees its memory. */
     async end() {
-      // What went wrong on it is nobody's any more.
+      // Nothing needs an error of this work any more.
       await this.stream.synchronizeAsync().catch(() => {})
       for (const buffer of this.buffers) buffer?.free()
     }
@@ -134,7 +134,7 @@ module.exports = (native, AdeadError) => {
     }
   }
 
-  /** Enqueues a batch: upload, what `fn` enqueues behind the work of the batch before, download. */
+  /** Enqueues a batch: its upload, what `fn` enqueues after the work of the batch before, and the download. */
   async function start(lane, index, batch, before, fn) {
     const tensor = batch instanceof native.Tensor
     const bytes = tensor ? batch.toBytes() : batch
@@ -155,10 +155,10 @@ module.exports = (native, AdeadError) => {
     return { lane, event, download, kind }
   }
 
-  /** Waits for a batch; its lane is free then. */
+  /** Waits for a batch; then its lane is free. */
   async function finish({ lane, download, kind }) {
     const bytes = await download?.toBytesAsync()
-    // What only the device can find is told here.
+    // This raises errors that only the device can find.
     await lane.stream.synchronizeAsync()
     return bytes && new kind(bytes.buffer, bytes.byteOffset, bytes.byteLength / kind.BYTES_PER_ELEMENT)
   }
@@ -175,9 +175,9 @@ module.exports = (native, AdeadError) => {
     const lanes = []
     const underWay = []
     const iterator = iterate(batches)
-    // No batch is started any more; there is none any more.
+    // `ended`: no other batch starts. `exhausted`: no batch is left.
     let [index, before, ended, exhausted] = [0, undefined, false, false]
-    /** Starts batches while there are lanes for them; an error is the last one. */
+    /** Starts batches while there are free lanes. An error is the last one. */
     const fill = async () => {
       while (!ended && underWay.length < depth) {
         try {

@@ -1,6 +1,6 @@
 'use strict'
 
-// The class Tensor: it and what its methods do are native, this gives them their names.
+// The class Tensor. Its methods are native; this file gives them their names.
 
 module.exports = (native) => {
   const { Tensor } = native

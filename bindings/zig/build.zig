@@ -1,5 +1,5 @@
-//! The package `adead` for Zig projects. The library is built by cargo from the sources around this folder, or taken from where it
-//! is installed:
+//! The package `adead` for Zig projects. Cargo builds the library from the sources around this folder, or the build
+//! takes an installed one:
 //!
 //!     const adead = b.dependency("adead", .{ .target = target, .optimize = optimize });
 //!     exe.root_module.addImport("adead", adead.module("adead"));
@@ -7,7 +7,7 @@
 const std = @import("std");
 const compat = @import("build/compat.zig");
 
-/// Where the C interface is.
+/// The folder of the C interface.
 const Library = struct { include: std.Build.LazyPath, folder: std.Build.LazyPath };
 
 pub fn build(b: *std.Build) void {
@@ -19,7 +19,7 @@ pub fn build(b: *std.Build) void {
     const folder = b.option([]const u8, "cargo-target-dir", "Where cargo builds (default: target/ of the sources)");
     const minimal = b.option(bool, "minimal", "Without CUDA, AVX-512, profiles, messages, batches, settings files and layers (default: false)") orelse false;
     const library = if (prefix) |it| installed(b, it) else built(b, cargo, folder, minimal);
-    // For who has a way of their own, such as @cImport.
+    // For projects that translate the header themselves, for example by @cImport.
     b.addNamedLazyPath("include", library.include);
     b.addNamedLazyPath("lib", library.folder);
 
@@ -55,7 +55,7 @@ fn installed(b: *std.Build, prefix: []const u8) Library {
     return .{ .include = root.path(b, "include"), .folder = root.path(b, "lib") };
 }
 
-/// Cargo knows best whether there is something to do, so it is always asked.
+/// Always run cargo, which knows whether there is something to build.
 fn built(b: *std.Build, cargo: []const u8, folder: ?[]const u8, minimal: bool) Library {
     const to: std.Build.LazyPath = if (folder) |it| .{ .cwd_relative = it } else b.path("../../target");
     const run = b.addSystemCommand(&.{ cargo, "build", "--locked", "--quiet", "-p", "adead-artifact" });
@@ -68,12 +68,12 @@ fn built(b: *std.Build, cargo: []const u8, folder: ?[]const u8, minimal: bool) L
     run.addDirectoryArg(to);
     run.setName("cargo build libadead");
     run.has_side_effects = true;
-    // What the static library has of an unwinder is for itself alone, as in cmake/build.cmake.
+    // The static library's unwinder is for itself alone, as in cmake/build.cmake.
     const own = b.addSystemCommand(&.{ "objcopy", "--localize-symbol=_Unwind_Backtrace" });
     own.addFileArg(to.path(b, b.fmt("{s}/libadead.a", .{profile})));
     const archive = own.addOutputFileArg("libadead.a");
     own.step.dependOn(&run.step);
-    // As it is installed: the shared library under the name that programs ask for.
+    // The shared library has the file name that installed programs ask for.
     const files = b.addWriteFiles();
     files.step.dependOn(&run.step);
     const shared = to.path(b, b.fmt("{s}/libadead.so", .{profile}));
@@ -83,7 +83,7 @@ fn built(b: *std.Build, cargo: []const u8, folder: ?[]const u8, minimal: bool) L
     return .{ .include = b.path("../../include"), .folder = files.getDirectory() };
 }
 
-/// `zig build test`: what tests/ has, and every conformance case. `zig build conformance -- --list` lists them.
+/// `zig build test` runs tests/ and every conformance case. `zig build conformance -- --list` lists the cases.
 fn tests(
     b: *std.Build,
     adead: *std.Build.Module,
@@ -102,8 +102,8 @@ fn tests(
     b.step("api", "Run the tests of the API alone").dependOn(&api.step);
     const gpus = b.step("gpu", "Run the tests of GPUs");
     const sentences = b.path("../../tests/sentences");
-    // On which device stands in the program: Zig 0.17 keeps the environment that a variable was added to when it configured the
-    // build, and with that the GPU's drivers.
+    // The program states its device. A variable that is added to the environment makes Zig 0.17 keep the environment
+    // from the time when it configured the build, and with that the GPU's drivers.
     for ([_][2][]const u8{
         .{ "nn", "cpu" },      .{ "nn", "vulkan" },      .{ "safetensors", "cpu" },
         .{ "overlap", "cpu" }, .{ "overlap", "vulkan" },
@@ -143,7 +143,7 @@ fn tests(
     compat.passArguments(b, some);
     b.step("conformance", "The conformance runner, with arguments").dependOn(&some.step);
 
-    // Apart, since a driver in software takes its time. Skipped where there is no GPU.
+    // A separate step, because a software driver is slow. It is skipped on machines without a GPU.
     const kernels = b.addOptions();
     kernels.addOptionPath("vecadd", b.path("../../examples/kernels/vecadd.spv"));
     kernels.addOptionPath("reduce", b.path("../../examples/kernels/reduce.spv"));
@@ -160,7 +160,7 @@ fn tests(
         const install = b.addInstallArtifact(exe, .{});
         examples.dependOn(&install.step);
         const run = b.addRunArtifact(exe);
-        // Where the files are that they name.
+        // The folder of the files that the programs name.
         run.setCwd(b.path("../.."));
         examples.dependOn(&run.step);
     }
@@ -168,7 +168,7 @@ fn tests(
     b.step("flat", "100,000 cycles of everything leave no memory behind").dependOn(&b.addRunArtifact(flat).step);
 }
 
-/// The first papers' calls, on each device by the step that it belongs to.
+/// Runs the first papers' calls, on each device in the step for that device.
 fn papers(
     b: *std.Build,
     adead: *std.Build.Module,

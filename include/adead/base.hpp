@@ -1,4 +1,4 @@
-// What the other headers stand on: the mode, views, handles.
+// The base of the other headers: the mode, views, handles.
 #ifndef ADEAD_BASE_HPP
 #define ADEAD_BASE_HPP
 
@@ -24,8 +24,8 @@
 #include <span>
 #endif
 
-// What a function returns and takes depends on the standard and on exceptions, so each mode has a namespace of its own: parts of
-// a program that were compiled in different modes may be linked together.
+// Signatures depend on the standard and on exceptions, so each mode has its own namespace. A program may link parts
+// that were compiled in different modes.
 #if __cplusplus >= 202002L && defined(ADEAD_NO_EXCEPTIONS)
 #define ADEAD_HPP_MODE cxx20_result
 #elif __cplusplus >= 202002L
@@ -40,11 +40,11 @@ namespace adead {
 inline namespace ADEAD_HPP_MODE {
 
 #if __cplusplus >= 202002L
-/// Values that belong to somebody else: std::span.
+/// A view of values that the caller owns: std::span.
 template <class T>
 using Span = std::span<T>;
 #else
-/// Values that belong to somebody else: what std::span is from C++20 on.
+/// A view of values that the caller owns, as std::span is from C++20 on.
 template <class T>
 class Span {
  public:
@@ -67,7 +67,7 @@ class Span {
 };
 #endif
 
-/// An argument that is many values, for the call only: `{1, 2, 3}`, or whatever has data() and size().
+/// An argument of several values, valid during the call: `{1, 2, 3}`, or anything with data() and size().
 template <class T>
 class Array {
  public:
@@ -93,7 +93,7 @@ class Array {
   std::size_t size_ = 0;
 };
 
-/// An argument that is a text, or NULL.
+/// An argument that is a text or NULL.
 class Text {
  public:
   constexpr Text(const char *text) noexcept : text_(text) {}
@@ -104,21 +104,21 @@ class Text {
   const char *text_;
 };
 
-/// All axes: the operation works on the row-major flattening of everything.
+/// All axes: the operation works on the row-major flattening of the whole tensor.
 inline constexpr std::int32_t all_axes = ADEAD_AXIS_ALL;
 
-/// A threshold that is none: the costs decide.
+/// No threshold: the cost model decides.
 inline constexpr std::size_t no_threshold = ADEAD_NO_THRESHOLD;
 
-/// The version of the library.
+/// Returns the version of the library.
 inline const char *version() noexcept { return adead_version(); }
 
-/// The version of the arithmetic contract: libraries that answer the same compute the same bits.
+/// Returns the version of the arithmetic contract. Libraries with the same version compute the same bits.
 inline const char *contract_version() noexcept { return adead_contract_version(); }
 
 namespace detail {
 
-/// A handle of the C interface, with its owner. Moved from, it is empty, and what is done with it is an error that says so.
+/// A handle of the C interface that owns its object. After a move it is empty, and using it is an error that says so.
 template <class T, void (*destroy)(T *)>
 class Handle {
  public:
@@ -137,9 +137,9 @@ class Handle {
   Handle &operator=(const Handle &) = delete;
   ~Handle() { destroy(raw_); }
 
-  /// What the C interface takes.
+  /// Returns the handle for the C interface.
   T *get() const noexcept { return raw_; }
-  /// Gives it to the caller, who destroys it.
+  /// Releases the handle to the caller, who must destroy it.
   T *release() noexcept { return std::exchange(raw_, nullptr); }
   explicit operator bool() const noexcept { return raw_ != nullptr; }
 
@@ -147,16 +147,16 @@ class Handle {
   T *raw_ = nullptr;
 };
 
-/// A context, kept by what computes on it.
+/// A context, kept alive by the objects that compute on it.
 using Shared = std::shared_ptr<adead_context>;
 
-/// The handle of something that may be absent.
+/// Returns the handle of an object that may be absent.
 template <class T>
 auto *raw(const T *handle) noexcept {
   return handle ? handle->get() : nullptr;
 }
 
-/// The handles of many.
+/// Returns the handles of several objects.
 template <class T, class R = decltype(std::declval<const T &>().get())>
 std::vector<R> raws(Array<std::reference_wrapper<const T>> all) {
   std::vector<R> handles;
@@ -164,7 +164,7 @@ std::vector<R> raws(Array<std::reference_wrapper<const T>> all) {
   return handles;
 }
 
-/// An empty report of the C interface, which says its size first.
+/// Returns an empty report of the C interface, with its size set.
 template <class S>
 S sized() noexcept {
   S report = {};

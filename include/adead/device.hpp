@@ -1,4 +1,4 @@
-// What machine this is: processor, memory, GPUs.
+// A description of this machine: processor, memory, GPUs.
 #ifndef ADEAD_DEVICE_HPP
 #define ADEAD_DEVICE_HPP
 
@@ -14,11 +14,11 @@ using MemoryUse = adead_memory_use;
 
 /// A report on the machine.
 struct Hardware {
-  /// Bytes of host memory that this process could use if it were alone, and could use now.
+  /// Bytes of host memory that this process could use if it were alone, and that it could use now.
   std::uint64_t memory_total, memory_available;
   /// Physical cores and hardware threads that this process may use.
   std::uint32_t cpu_cores, cpu_threads;
-  /// Nominal frequency in MHz, 0 where unknown.
+  /// The nominal frequency in MHz; 0 if unknown.
   std::uint32_t cpu_frequency_mhz;
   /// The mode that suits the machine.
   Mode recommended;
@@ -27,21 +27,21 @@ struct Hardware {
   std::size_t gpu_count;
 };
 
-/// What a device is.
+/// Describes a device.
 struct DeviceInfo {
-  /// How to open it: "cpu", "cuda:0", "vulkan:1".
+  /// The name that opens it: "cpu", "cuda:0", "vulkan:1".
   std::string id;
-  /// What its maker calls it, and what its kernels are built for.
+  /// The vendor's name for it, and what its kernels are built for.
   std::string name, arch;
-  /// Its maker, its driver with the version, and where it is on the PCI bus; "" where there is none.
+  /// Its vendor, its driver with the version, and its address on the PCI bus; "" if unknown.
   std::string vendor, driver, bus;
   DeviceKind kind;
   ContractLevel contract;
-  /// Bytes, 0 where unknown.
+  /// Bytes; 0 if unknown.
   std::uint64_t memory;
-  /// Execution units that work at once.
+  /// Execution units that work at the same time.
   std::uint32_t units;
-  /// What names this very device among all, as the driver has it.
+  /// The device's unique identifier, as the driver reports it.
   std::optional<std::array<std::uint8_t, 16>> uuid;
 };
 
@@ -57,7 +57,7 @@ inline DeviceInfo device(const adead_device_info &from) {
   return info;
 }
 
-/// `count` devices, of which `at(i, &info)` gives one.
+/// Returns `count` devices, each from `at(i, &info)`.
 template <class At>
 Returned<std::vector<DeviceInfo>> devices(adead_status status, std::size_t count, At at) {
   std::vector<DeviceInfo> all;
@@ -71,7 +71,7 @@ Returned<std::vector<DeviceInfo>> devices(adead_status status, std::size_t count
 
 }  // namespace detail
 
-/// Looks at the machine.
+/// Describes the machine.
 inline Returned<Hardware> hardware() {
   auto from = detail::sized<adead_hardware>();
   adead_status status = adead_hardware_report(&from);
@@ -81,14 +81,14 @@ inline Returned<Hardware> hardware() {
                                        from.cpu_vendor, from.cpu_model, from.cpu_features, from.gpu_count});
 }
 
-/// The GPUs of this machine, the preferred one first. None is opened.
+/// Describes the GPUs of this machine, the preferred one first. Opens none.
 inline Returned<std::vector<DeviceInfo>> gpus() {
   std::size_t count = 0;
   adead_status status = adead_gpu_count(&count);
   return detail::devices(status, count, adead_gpu_info);
 }
 
-/// GPU `index` through each backend that has it, the preferred one first.
+/// Describes GPU `index` as each of its backends sees it, the preferred one first.
 inline Returned<std::vector<DeviceInfo>> gpu_backends(std::size_t index) {
   std::size_t count = 0;
   adead_status status = adead_gpu_backend_count(index, &count);

@@ -1,4 +1,4 @@
-// Memory on a device, kernels of one's own, and streams of work.
+// Memory on a device, the caller's own kernels, and events of streams.
 #ifndef ADEAD_GPU_HPP
 #define ADEAD_GPU_HPP
 
@@ -12,16 +12,16 @@ using Constant = adead_constant;
 /// Workgroups in x, y and z.
 using Groups = std::array<std::uint32_t, 3>;
 
-/// Memory on a device, with a size in bytes and no type. Threads may share one.
+/// A range of memory on a device, with a size in bytes and no type. Threads may share one.
 class Buffer {
  public:
   Buffer() noexcept = default;
   explicit Buffer(adead_buffer *raw) noexcept : handle_(raw) {}
 
-  /// Bytes.
+  /// Returns the size in bytes.
   Returned<std::size_t> size() const { return detail::asked<std::size_t>(adead_buffer_size, get()); }
 
-  /// Copies bytes to it from `offset` on, behind everything that its context enqueued.
+  /// Copies bytes to the buffer at `offset`, after everything that its context has enqueued.
   Returned<void> write(std::size_t offset, const void *data, std::size_t bytes) {
     return detail::done(adead_buffer_write(get(), offset, data, bytes));
   }
@@ -31,12 +31,12 @@ class Buffer {
     return write(offset, values.data(), values.size() * sizeof(T));
   }
 
-  /// Waits for everything that its context enqueued and copies bytes from `offset` on.
+  /// Waits for everything that its context has enqueued, and copies bytes at `offset` to `to`.
   Returned<void> read(std::size_t offset, void *to, std::size_t bytes) const {
     return detail::done(adead_buffer_read(get(), offset, to, bytes));
   }
 
-  /// All of it, as so many whole T as there are.
+  /// Reads the whole buffer, as values of T, as many as fit.
   template <class T>
   Returned<std::vector<T>> to_vector() const {
     static_assert(std::is_trivially_copyable_v<T>, "memory has values that are copied by their bytes");
@@ -47,11 +47,11 @@ class Buffer {
     return detail::done(status, std::move(values));
   }
 
-  /// Gives the memory back, once work that uses it is done. Any use after it is invalid_argument.
+  /// Frees the memory once the work that uses it has finished. Any use after it is invalid_argument.
   Returned<void> free() { return detail::done(adead_buffer_free(get())); }
 
   adead_buffer *get() const noexcept { return handle_.get(); }
-  /// Gives the handle to the caller, who destroys it.
+  /// Releases the handle to the caller, who must destroy it.
   adead_buffer *release() noexcept { return handle_.release(); }
   explicit operator bool() const noexcept { return static_cast<bool>(handle_); }
 
@@ -59,7 +59,7 @@ class Buffer {
   detail::Handle<adead_buffer, adead_buffer_destroy> handle_;
 };
 
-/// Buffers of a call: `{a, b, c}`.
+/// The buffers of a call: `{a, b, c}`.
 using Buffers = Array<std::reference_wrapper<const Buffer>>;
 
 /// The push constants of a call: any plain value.
@@ -79,27 +79,27 @@ class Push {
 
 /// A buffer of a kernel.
 struct Parameter {
-  /// The least bytes that a buffer for it has; what it has beyond must be a multiple of `stride`, 0 without an array of any
-  /// length.
+  /// The least bytes that a buffer for it must have. The bytes beyond must be a multiple of `stride`, which is 0
+  /// without a runtime-sized array.
   std::uint64_t least, stride;
   /// Its descriptor set and binding.
   std::uint32_t set, binding;
-  /// The kernel declares that it never writes it.
+  /// Whether the kernel declares that it never writes the buffer.
   bool readonly;
 };
 
-/// What a dispatch of a kernel must give.
+/// What a dispatch of a kernel must pass.
 struct KernelDetails {
   /// The entry point.
   std::string name;
   std::vector<Parameter> parameters;
-  /// Bytes of push constants, 0 without any.
+  /// Bytes of push constants; 0 if it has none.
   std::size_t push_bytes;
   /// Threads of a workgroup in x, y, z.
   Groups workgroup;
 };
 
-/// A kernel, compiled for a context's GPU. It never changes, so threads may share one.
+/// A kernel that was compiled for a context's GPU. It never changes, so threads may share one.
 class Kernel {
  public:
   Kernel() noexcept = default;
@@ -131,13 +131,13 @@ class Event {
   Event() noexcept = default;
   explicit Event(adead_event *raw) noexcept : handle_(raw) {}
 
-  /// Whether its stream has come there.
+  /// Returns whether the stream has reached the event.
   Returned<bool> query() const { return detail::asked<bool>(adead_event_query, get()); }
 
-  /// Waits until its stream has come there.
+  /// Waits until the stream has reached the event.
   Returned<void> wait() const { return detail::done(adead_event_wait(get(), ADEAD_FOREVER)); }
 
-  /// Waits so long at most; not_ready if that did not suffice.
+  /// Waits for at most this time; not_ready if it was too short.
   Returned<void> wait(std::chrono::nanoseconds most) const {
     return detail::done(adead_event_wait(get(), static_cast<std::uint64_t>(most.count())));
   }
@@ -149,20 +149,20 @@ class Event {
   detail::Handle<adead_event, adead_event_destroy> handle_;
 };
 
-/// Bytes on their way to the host. One thread at a time.
+/// Bytes on their way to the host. One thread at a time may use it.
 class Download {
  public:
   Download() noexcept = default;
   explicit Download(adead_download *raw) noexcept : handle_(raw) {}
 
-  /// Whether the bytes have arrived; also once they were read.
+  /// Returns whether the bytes have arrived. It stays true after they were read.
   Returned<bool> query() const { return detail::asked<bool>(adead_download_query, get()); }
 
-  /// Waits for the bytes and says where they are, without a copy, until they are read or the download is gone: memory that
-  /// the device reaches, not to be kept for long.
+  /// Waits for the bytes and returns their address without a copy. It is valid until they are read or the download is
+  /// destroyed. The device accesses this memory, of which there is little, so don't keep it for long.
   Returned<const void *> data() const { return detail::asked<const void *>(adead_download_data, get()); }
 
-  /// Waits for the bytes and copies them, once: `bytes` is what the download has.
+  /// Waits for the bytes and copies them, once. `bytes` must be the size of the download.
   Returned<void> read(void *to, std::size_t bytes) { return detail::done(adead_download_read(get(), to, bytes)); }
 
   adead_download *get() const noexcept { return handle_.get(); }
@@ -172,13 +172,13 @@ class Download {
   detail::Handle<adead_download, adead_download_destroy> handle_;
 };
 
-/// A time that a device took. Threads may share one.
+/// A time on a device's clock. Threads may share one.
 class Timestamp {
  public:
   Timestamp() noexcept = default;
   explicit Timestamp(adead_timestamp *raw) noexcept : handle_(raw) {}
 
-  /// From `earlier` to this, both of one device. not_ready before both were taken.
+  /// Returns the time from `earlier` to this, both of one device. not_ready until the device has taken both.
   Returned<std::chrono::nanoseconds> since(const Timestamp &earlier) const {
     return detail::asked<std::chrono::nanoseconds>(adead_timestamp_since, get(), earlier.get());
   }
@@ -190,7 +190,7 @@ class Timestamp {
   detail::Handle<adead_timestamp, adead_timestamp_destroy> handle_;
 };
 
-/// Work that was recorded. Threads may share one.
+/// Recorded work. Threads may share one.
 class Recording {
  public:
   Recording() noexcept = default;

@@ -1,4 +1,4 @@
-// Flags that end long work early.
+// Flags that end long calls early.
 #ifndef ADEAD_INTERRUPT_HPP
 #define ADEAD_INTERRUPT_HPP
 
@@ -14,7 +14,8 @@ inline namespace ADEAD_HPP_MODE {
 /// A flag that ends long calls early. Threads and signal handlers may share one.
 class Interrupt {
  public:
-  /// As long as it lives, long calls of the thread that made it end with not_ready while the flag is set. The flag lives longer.
+  /// While it lives, long calls of the thread that made it end with not_ready if the flag is set. The flag must live
+  /// longer.
   class [[nodiscard]] Watch {
    public:
     Watch(const Watch &) = delete;
@@ -31,18 +32,18 @@ class Interrupt {
   explicit Interrupt(adead_interrupt *raw) noexcept : handle_(raw) {}
   Interrupt(Interrupt &&) noexcept = default;
   Interrupt &operator=(Interrupt &&other) noexcept {
-    // The old flag goes with `taken`, and what sets it first.
+    // `taken` takes the old flag with it, and destroys first the callback that sets the flag.
     Interrupt taken(std::move(other));
     std::swap(handle_, taken.handle_);
     std::swap(source_, taken.source_);
     return *this;
   }
 
-  /// A flag that is not set.
+  /// Makes a flag that is not set.
   static Returned<Interrupt> create() { return detail::asked<Interrupt>(adead_interrupt_create); }
 
 #ifdef __cpp_lib_jthread
-  /// A flag that is set once a stop is requested of the token.
+  /// Makes a flag that is set once a stop is requested of the token.
   static Returned<Interrupt> create(std::stop_token token) {
     adead_interrupt *out = nullptr;
     adead_status status = adead_interrupt_create(&out);
@@ -53,17 +54,19 @@ class Interrupt {
   }
 #endif
 
-  /// Sets it, or takes it back; calls that saw it end all the same. Any thread may, and a signal handler.
+  /// Sets or clears the flag. Calls that have seen it set still end early. Any thread may call this, and so may a
+  /// signal handler.
   void set(bool value = true) const noexcept { adead_interrupt_set(get(), value); }
 
-  /// Whether it is set.
+  /// Returns whether the flag is set.
   bool is_set() const noexcept { return adead_interrupt_get(get()) != 0; }
 
-  /// Long calls of this thread end while it is set, until the watch is gone: operations, programs and pipelines on the processor,
-  /// and waiting for a GPU. They give no result, but parts of the arrays and buffers that they were to write may be written.
+  /// Watches the flag until the result is destroyed: while the flag is set, long calls of this thread end early. Long
+  /// calls are operations, programs and pipelines on the CPU, and waits for a GPU. They give no result, but may have
+  /// written parts of their output arrays and buffers.
   Watch watch() const noexcept { return Watch(get()); }
 
-  /// `work()`, whose long calls end while it is set.
+  /// Calls `work()`, whose long calls end early while the flag is set.
   template <class F>
   decltype(auto) run(F &&work) const {
     Watch watched = watch();
@@ -75,7 +78,7 @@ class Interrupt {
 
  private:
   detail::Handle<adead_interrupt, adead_interrupt_destroy> handle_;
-  /// The callback of a stop token, whatever the standard that this is compiled for.
+  /// The callback of a stop token. Its type is the same in every C++ standard.
   std::shared_ptr<void> source_;
 };
 

@@ -1,4 +1,4 @@
-// What the runtime tells of itself, to a function of the program's. docs/logging.md.
+// Messages of the runtime, passed to a function of the program. docs/logging.md is the guide.
 #ifndef ADEAD_LOG_HPP
 #define ADEAD_LOG_HPP
 
@@ -10,11 +10,11 @@
 namespace adead {
 inline namespace ADEAD_HPP_MODE {
 
-/// What gets messages: a level, what it is about ("adead.devices"), a text. Both texts go with the call.
+/// Receives messages: a level, a target ("adead.devices") and a text. Both texts are valid only during the call.
 using Logger = std::function<void(LogLevel level, std::string_view target, std::string_view text)>;
 
 namespace detail {
-/// The function that was given last; it is not destroyed when the program ends, as others may still tell something then.
+/// The current function. It is not destroyed when the program ends, because other threads may still send messages then.
 struct LoggerSlot {
   std::mutex changing;
   Logger *now = nullptr;
@@ -24,13 +24,13 @@ inline LoggerSlot &logger_slot() {
   return *slot;
 }
 
-/// Whether this thread is in such a function.
+/// Whether this thread is inside such a function.
 inline bool &telling() noexcept {
   thread_local bool it = false;
   return it;
 }
 
-/// What the C interface calls. No exception leaves it.
+/// The callback for the C interface. No exception leaves it.
 inline void tell(adead_log_level level, const char *target, const char *text, void *logger) noexcept {
   telling() = true;
 #if defined(__cpp_exceptions)
@@ -39,26 +39,26 @@ inline void tell(adead_log_level level, const char *target, const char *text, vo
     (*static_cast<Logger *>(logger))(static_cast<LogLevel>(level), target, text);
 #if defined(__cpp_exceptions)
   } catch (...) {
-    // Nobody is there who could take it.
+    // No caller could receive the exception.
   }
 #endif
   telling() = false;
 }
 }  // namespace detail
 
-/// Gives messages of a level and above to a function; one for the process, the last one that was given. Without one, ADEAD_LOG
-/// or adead.toml say what is printed to stderr. It is called where a message comes from, by any thread, one call at a time, and
-/// must not call adead; it is destroyed when another one was given. An exception that it throws is dropped.
-/// invalid_argument in such a function; unsupported in a library built with ADEAD_MINIMAL.
+/// Sets the function that receives messages of a level and above. The process has one; the last call wins. Without one,
+/// ADEAD_LOG or adead.toml decides what is printed to stderr. Any thread may call the function, one call at a time, and
+/// it must not call adead. Another call of set_logger destroys it. An exception that it throws is dropped.
+/// invalid_argument inside such a function; unsupported in a library built with ADEAD_MINIMAL.
 inline Returned<void> set_logger(Logger logger, LogLevel level = LogLevel::info) {
-  // Another thread that changes it may wait for this one's call.
+  // Another thread that changes the function may be waiting for this thread's call of it.
   std::unique_lock<std::mutex> lock;
   if (!detail::telling()) lock = std::unique_lock<std::mutex>(detail::logger_slot().changing);
   std::unique_ptr<Logger> given;
   if (logger) given = std::make_unique<Logger>(std::move(logger));
   adead_status status = adead_log_set(static_cast<adead_log_level>(level), given ? detail::tell : nullptr, given.get());
   if (status) return detail::done(status);
-  // The one before, which nobody calls any more.
+  // No thread calls the old function any more.
   std::unique_ptr<Logger> before(std::exchange(detail::logger_slot().now, given.release()));
   lock.unlock();
   return detail::done(status);

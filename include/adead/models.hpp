@@ -12,9 +12,9 @@
 namespace adead {
 inline namespace ADEAD_HPP_MODE {
 
-/// How sentences are batched. No choice changes a bit of a result. What is left out suits the device.
+/// Options for batching sentences. They never change a bit of a result. What is left out suits the device.
 struct EncodeOptions {
-  /// Sentences of a batch at most.
+  /// The most sentences of a batch.
   std::optional<std::size_t> batch = {};
   /// Whether sentences of a batch are padded to the longest one.
   std::optional<bool> padded = {};
@@ -24,20 +24,21 @@ struct EncodeOptions {
 class Embeddings {
  public:
   Embeddings() noexcept = default;
-  /// Rows of `width` values, and the numbers of those whose sentences were cut.
+  /// Makes it from rows of `width` values, and the numbers of the sentences that were cut.
   Embeddings(std::vector<float> values, std::size_t width, std::vector<std::size_t> truncated)
       : values_(std::move(values)), width_(width), truncated_(std::move(truncated)) {}
 
-  /// Sentences.
+  /// Returns the number of sentences.
   std::size_t rows() const noexcept { return width_ ? values_.size() / width_ : 0; }
-  /// Values of a row.
+  /// Returns the size of a row.
   std::size_t width() const noexcept { return width_; }
-  /// A sentence's row, as long as this is there. There must be one of that number.
+  /// Returns a sentence's row, valid while this object lives. There must be a sentence of that number.
   Span<const float> row(std::size_t sentence) const { return Span<const float>(values_.data() + sentence * width_, width_); }
-  /// All rows behind each other.
+  /// Returns all rows, one after another.
   const std::vector<float> &values() const & noexcept { return values_; }
   std::vector<float> values() && { return std::move(values_); }
-  /// The sentences that had more tokens than the model takes, of which the first were used, in ascending order.
+  /// Returns, in ascending order, the sentences with more tokens than the model takes. Only their first tokens were
+  /// used.
   const std::vector<std::size_t> &truncated() const noexcept { return truncated_; }
 
  private:
@@ -55,7 +56,7 @@ inline adead_encode_options raw(const EncodeOptions &options) noexcept {
   return raw;
 }
 
-/// The numbers of those that were cut, of a flag for each.
+/// Returns the numbers of the sentences that were cut, from a flag for each.
 inline std::vector<std::size_t> cut(const std::uint8_t *truncated, std::size_t count) {
   std::vector<std::size_t> cut;
   for (std::size_t i = 0; i < count; i++) {
@@ -71,15 +72,15 @@ Returned<T> encoded(adead_status status, T value) {
   return value;
 }
 
-/// Where a stream's sentences come from and where its rows go. What either throws, or the error that it returns, is kept here:
-/// the C interface is only told that there is one.
+/// The source of a stream's sentences and the consumer of its rows. An exception or an error of either is kept here;
+/// the C interface only learns that there was one.
 template <class Next, class Take>
 class Streamed {
  public:
   Streamed(Next &next, Take &take, const std::function<void(std::uint64_t)> &progress, std::size_t width)
       : next_(next), take_(take), progress_(progress), width_(width) {}
 
-  /// What the C interface takes, as long as this is there.
+  /// Returns the stream for the C interface, valid while this object lives.
   adead_sentence_stream raw() noexcept {
     adead_sentence_stream raw = ADEAD_SENTENCE_STREAM_INIT;
     raw.user = this;
@@ -103,7 +104,7 @@ class Streamed {
     return raw;
   }
 
-  /// What the stream returns when the call has: the errors of both sides come first.
+  /// Returns the stream's result after the call. The errors of both sides come first.
   Returned<std::uint64_t> done(adead_status status, std::uint64_t count) {
     for (Fault *fault : {&sink_, &source_}) {
 #ifndef ADEAD_NO_EXCEPTIONS
@@ -115,7 +116,7 @@ class Streamed {
   }
 
  private:
-  /// Why one side failed.
+  /// The error of one side.
   struct Fault {
     std::optional<Error> error;
 #ifndef ADEAD_NO_EXCEPTIONS
@@ -197,16 +198,16 @@ class SentenceEncoder {
   SentenceEncoder(SentenceEncoder &&) noexcept = default;
   SentenceEncoder &operator=(SentenceEncoder &&) noexcept = default;
 #ifndef ADEAD_NO_EXCEPTIONS
-  /// As open().
+  /// Opens a model as open() does.
   explicit SentenceEncoder(Text folder, Text device = nullptr, const ContextOptions &options = {})
       : SentenceEncoder(open(folder, device, options)) {}
 #else
-  /// None. open() gives one.
+  /// Makes an empty encoder. open() makes a usable one.
   SentenceEncoder() noexcept = default;
 #endif
 
-  /// Opens the folder of a model, such as all-MiniLM-L6-v2, for a device as Context::open takes it. io for a file that is missing,
-  /// invalid_argument and shape_mismatch for one that is malformed, unsupported for a model of another kind.
+  /// Opens the folder of a model, such as all-MiniLM-L6-v2, on a device that is named as for Context::open. io for a
+  /// missing file, invalid_argument and shape_mismatch for a malformed one, unsupported for a model of another kind.
   static Returned<SentenceEncoder> open(Text folder, Text device = nullptr, const ContextOptions &options = {}) {
     adead_context_options raw = ADEAD_CONTEXT_OPTIONS_INIT;
     if (options.isa) raw.isa = options.isa->c_str();
@@ -216,29 +217,30 @@ class SentenceEncoder {
     return detail::encoded(status, SentenceEncoder(out));
   }
 
-  /// Values of an embedding.
+  /// Returns the size of an embedding.
   Returned<std::size_t> width() const {
     std::size_t out = 0;
     adead_status status = adead_sentence_encoder_width(get(), &out);
     return detail::encoded(status, out);
   }
 
-  /// Tokens of a sentence at most, the special ones at its ends counted; what is behind them has no effect.
+  /// Returns the most tokens of a sentence, including the special ones at its ends. Tokens beyond have no effect.
   Returned<std::size_t> max_tokens() const {
     std::size_t out = 0;
     adead_status status = adead_sentence_encoder_max_tokens(get(), &out);
     return detail::encoded(status, out);
   }
 
-  /// What it computes on: "cpu", "cuda:0", or several with commas between them.
+  /// Returns the device that it computes on: "cpu", "cuda:0", or several separated by commas.
   Returned<std::string> device() const {
     const char *out = nullptr;
     adead_status status = adead_sentence_encoder_device(get(), &out);
     return detail::encoded(status, std::string(out ? out : ""));
   }
 
-  /// The embeddings of sentences, in their order: any range of what is a std::string_view. invalid_argument for batches of 0
-  /// sentences, and, with its number, for a sentence that is not UTF-8.
+  /// Computes the embeddings of sentences, in their order. They are any range of values that convert to
+  /// std::string_view. invalid_argument for batches of 0 sentences, and for a sentence that is not UTF-8, with its
+  /// number.
   template <class Sentences>
   Returned<Embeddings> encode(const Sentences &sentences, const EncodeOptions &options = {}) const {
     std::vector<const char *> texts;
@@ -253,15 +255,16 @@ class SentenceEncoder {
     return encode<std::initializer_list<std::string_view>>(sentences, options);
   }
 
-  /// Embeds sentences as they come, however many there are; returns of how many `take` got the rows.
+  /// Embeds any number of sentences as they arrive. Returns the number of rows that `take` got.
   ///
-  /// `next()` gives a std::optional of a std::string or std::string_view, which stays until the next call; none is the end. A
-  /// thread of the library's own calls it, some thousand sentences ahead. `take(first, rows)` gets the next Embeddings in the
-  /// caller's thread, `first` being the number of the first row's sentence; what they call truncated counts from there. It
-  /// returns nothing, or false to end the stream. `progress(computed)` is told how many sentences are computed so far.
+  /// `next()` returns a std::optional of a std::string or of a std::string_view that stays valid until the next call;
+  /// an empty one ends the stream. The library's own thread calls it, some thousand sentences ahead. `take(first,
+  /// rows)` gets the next Embeddings in the caller's thread. `first` is the number of the first row's sentence, and the
+  /// numbers in truncated() count from there. `take` returns nothing, or false to end the stream. `progress(computed)`
+  /// gets the number of sentences computed so far.
   ///
-  /// What any of them throws ends it and is thrown. Without exceptions `next` may return a Result of its optional and `take` a
-  /// Result<void>, whose errors end it and are returned.
+  /// An exception of any of them ends the stream and is rethrown. Without exceptions, `next` may return a Result of its
+  /// optional and `take` a Result<void>. Their errors end the stream and are returned.
   template <class Next, class Take>
   Returned<std::uint64_t> batch_embed(Next &&next, Take &&take, const EncodeOptions &options = {},
                                       const std::function<void(std::uint64_t)> &progress = {}) const {

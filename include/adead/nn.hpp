@@ -1,4 +1,5 @@
-// Layers of neural networks, and with weights.hpp their weights from safetensors files: docs/sentences.md.
+// Layers of neural networks. With weights.hpp they load their weights from safetensors files. docs/sentences.md is the
+// guide.
 #ifndef ADEAD_NN_HPP
 #define ADEAD_NN_HPP
 
@@ -7,16 +8,16 @@
 namespace adead {
 inline namespace ADEAD_HPP_MODE {
 
-/// What takes a tensor and returns one. Layers compute on the context of their weights, or without weights on that of what they
-/// are given. They own what they have and are moved; threads may share one. One that was made by default, or moved from, is
-/// empty, and its use an error.
+/// A function of one tensor. Layers compute on the context of their weights, or, without weights, on that of their
+/// input. They own their parts and are moved; threads may share one. A default-constructed or moved-from layer is
+/// empty, and using it is an error.
 class Layer {
  public:
   Layer() noexcept = default;
   Layer(Layer &&) noexcept = default;
   Layer &operator=(Layer &&) noexcept = default;
   virtual ~Layer() = default;
-  /// Its result; the errors are those of its operations.
+  /// Computes the layer's result. Its errors are those of its operations.
   virtual Returned<Tensor> forward(const Tensor &x) const = 0;
 };
 
@@ -27,7 +28,7 @@ class Module : public Layer {
  public:
   Returned<Tensor> forward(const Tensor &x) const override { return computed(x, {}, nullptr); }
   adead_module *get() const noexcept { return handle_.get(); }
-  /// What its results are computed on.
+  /// Returns the context that it computes on.
   const Shared &context() const noexcept { return context_; }
 
  protected:
@@ -36,7 +37,7 @@ class Module : public Layer {
     context_ = context;
   }
 
-  /// What `make` gives, which is called with the place of a handle.
+  /// Returns the layer that `make` makes. `make` gets the place of a handle.
   template <class L, class F>
   static Returned<L> made(const Shared &context, F &&make) {
     adead_module *out = nullptr;
@@ -64,7 +65,7 @@ class Module : public Layer {
     return detail::made<Tensor>(context_, adead_module_forward, get(), x.get(), &options);
   }
 
-  /// The sizes that it is described by.
+  /// Returns the sizes that describe the layer.
   std::array<std::size_t, 2> size() const noexcept {
     auto info = sized<adead_module_info>();
     if (adead_module_describe(get(), &info)) return {0, 0};
@@ -76,7 +77,7 @@ class Module : public Layer {
   Shared context_;
 };
 
-/// The operations of a tensor's context.
+/// The operations on a tensor's context.
 class Computing : public Operations {
  public:
   explicit Computing(const Tensor &tensor) noexcept : Operations(tensor.context()) {}
@@ -84,17 +85,18 @@ class Computing : public Operations {
 
 }  // namespace detail
 
-/// `x·Wᵀ + bias` of [..., inputs]. The weight is packed once where its context has no GPU.
+/// Computes `x·Wᵀ + bias` of [..., inputs]. If its context has no GPU, the weight is packed once.
 class Linear : public detail::Module {
  public:
-  /// The layer of a weight [outputs, inputs] and, unless it is empty, a bias [outputs]. shape_mismatch where they don't fit.
+  /// Makes the layer from a weight [outputs, inputs] and, unless it is empty, a bias [outputs]. shape_mismatch if they
+  /// don't fit.
   static Returned<Linear> make(const Tensor &weight, Tensor bias = Tensor()) {
     return made<Linear>(weight.context(), [&](adead_module **out) {
       return adead_module_linear(weight.context().get(), weight.get(), bias.get(), out);
     });
   }
 
-  /// The layer of `PREFIX.weight` and `PREFIX.bias`.
+  /// Loads the layer of `PREFIX.weight` and `PREFIX.bias`.
   static Returned<Linear> load(const Context &ctx, const Weights &weights, const std::string &prefix, std::size_t inputs,
                                std::size_t outputs) {
     adead_module_options options = ADEAD_MODULE_OPTIONS_INIT;
@@ -103,28 +105,29 @@ class Linear : public detail::Module {
     return loaded<Linear>(ctx, weights, prefix, options);
   }
 
-  /// Values of a row that it takes, and that it returns.
+  /// The sizes of an input row and of an output row.
   std::size_t inputs() const noexcept { return size()[0]; }
   std::size_t outputs() const noexcept { return size()[1]; }
 
   using Module::forward;
-  /// `activation(x·Wᵀ + residual + bias)`, as one product.
+  /// Computes `activation(x·Wᵀ + residual + bias)` as one product.
   Returned<Tensor> forward(const Tensor &x, const Tensor *residual, Activation activation = Activation::none) const {
     return computed(x, {}, residual, activation);
   }
 };
 
-/// Rows of a table [count, width] by ids of any shape, i32, i64 or u32. invalid_argument for an id outside the table.
+/// Looks up rows of a table [count, width] by ids of any shape, i32, i64 or u32. invalid_argument for an id outside the
+/// table.
 class Embedding : public detail::Module {
  public:
-  /// shape_mismatch unless the table is a matrix.
+  /// Makes the layer from a table. shape_mismatch unless the table is a matrix.
   static Returned<Embedding> make(Tensor table) {
     return made<Embedding>(table.context(), [&](adead_module **out) {
       return adead_module_embedding(table.context().get(), table.get(), out);
     });
   }
 
-  /// The table `PREFIX.weight`.
+  /// Loads the table `PREFIX.weight`.
   static Returned<Embedding> load(const Context &ctx, const Weights &weights, const std::string &prefix, std::size_t count,
                                   std::size_t width) {
     adead_module_options options = ADEAD_MODULE_OPTIONS_INIT;
@@ -135,18 +138,18 @@ class Embedding : public detail::Module {
   }
 };
 
-/// Mean and variance normalised over the last axis, times a weight, plus a bias, both [width].
+/// Normalises mean and variance over the last axis, multiplies by a weight and adds a bias, both [width].
 class LayerNorm : public detail::Module {
  public:
   LayerNorm() noexcept = default;
-  /// `eps` is added to the variance. Empty where a tensor is.
+  /// Makes the layer; `eps` is added to the variance. It is empty if a tensor is.
   explicit LayerNorm(Tensor weight, Tensor bias, float eps = 1e-5f) noexcept {
     adead_module *out = nullptr;
     if (adead_module_layer_norm(weight.context().get(), weight.get(), bias.get(), eps, &out)) return;
     own(out, weight.context());
   }
 
-  /// The layer of `PREFIX.weight` and `PREFIX.bias`.
+  /// Loads the layer of `PREFIX.weight` and `PREFIX.bias`.
   static Returned<LayerNorm> load(const Context &ctx, const Weights &weights, const std::string &prefix, std::size_t width,
                                   float eps = 1e-5f) {
     adead_module_options options = ADEAD_MODULE_OPTIONS_INIT;
@@ -157,13 +160,13 @@ class LayerNorm : public detail::Module {
   }
 };
 
-/// max(x, 0).
+/// Computes max(x, 0).
 class ReLU : public Layer {
  public:
   Returned<Tensor> forward(const Tensor &x) const override { return detail::Computing(x).relu(x); }
 };
 
-/// The Gaussian error linear unit, in its form with erf or with tanh.
+/// Computes the Gaussian error linear unit, in its form with erf or with tanh.
 class GELU : public Layer {
  public:
   explicit GELU(GeluForm form = GeluForm::erf) noexcept : form_(form) {}
@@ -173,10 +176,10 @@ class GELU : public Layer {
   GeluForm form_;
 };
 
-/// Layers of which each takes the result of the one before.
+/// Applies layers one after another: each takes the result of the one before.
 class Sequential : public Layer {
  public:
-  /// With another layer behind the last.
+  /// Appends another layer.
   template <class L>
   Sequential then(L layer) && {
     layers_.push_back(std::make_unique<L>(std::move(layer)));
@@ -201,10 +204,10 @@ class Sequential : public Layer {
   std::vector<std::unique_ptr<Layer>> layers_;
 };
 
-/// `activation(x·W1ᵀ + b1)·W2ᵀ + b2`.
+/// Computes `activation(x·W1ᵀ + b1)·W2ᵀ + b2`.
 class FeedForward : public detail::Module {
  public:
-  /// shape_mismatch where the second does not take what the first returns.
+  /// Makes the layer from two. shape_mismatch if the second does not fit the result of the first.
   static Returned<FeedForward> make(Linear inner, Linear outer, Activation activation = Activation::gelu_erf) {
     return made<FeedForward>(inner.context(), [&](adead_module **out) {
       return adead_module_feed_forward(inner.get(), outer.get(), static_cast<adead_activation>(activation), out);
@@ -212,22 +215,22 @@ class FeedForward : public detail::Module {
   }
 
   using Module::forward;
-  /// Its result plus a residual.
+  /// Computes the result plus a residual.
   Returned<Tensor> forward(const Tensor &x, const Tensor *residual) const { return computed(x, {}, residual); }
 };
 
-/// Self-attention: queries, keys and values as one product, then the heads, then the output's product.
+/// Computes self-attention: queries, keys and values as one product, then the heads, then the output's product.
 class MultiHeadAttention : public detail::Module {
  public:
-  /// Of a layer that returns queries, keys and values behind each other, and the output's. shape_mismatch where they don't fit
-  /// each other, invalid_argument unless `heads` divides the width.
+  /// Makes the layer from one layer that returns queries, keys and values in this order, and an output layer.
+  /// shape_mismatch if they don't fit each other, invalid_argument unless `heads` divides the width.
   static Returned<MultiHeadAttention> make(Linear qkv, Linear output, std::size_t heads) {
     return made<MultiHeadAttention>(qkv.context(), [&](adead_module **out) {
       return adead_module_attention(qkv.get(), output.get(), heads, out);
     });
   }
 
-  /// The layer of four linear ones, named by their prefixes: query, key, value, output; all of `width` to `width`.
+  /// Loads the layer from four linear ones by their prefixes: query, key, value, output; each maps `width` to `width`.
   static Returned<MultiHeadAttention> load(const Context &ctx, const Weights &weights,
                                            const std::array<std::string, 4> &prefixes, std::size_t width,
                                            std::size_t heads) {
@@ -242,24 +245,24 @@ class MultiHeadAttention : public detail::Module {
   }
 
   using Module::forward;
-  /// Attention within each sequence of [count, length, width], or of the one that [length, width] is, plus a residual. With
-  /// `lengths`, one for each, the rows behind them are padding, which nothing attends to.
+  /// Computes attention within each sequence of [count, length, width], or of the single one [length, width], plus a
+  /// residual. With `lengths`, one for each sequence, the rows beyond them are padding, which no row attends to.
   Returned<Tensor> forward(const Tensor &x, Array<std::size_t> lengths, const Tensor *residual = nullptr) const {
     return computed(x, lengths, residual);
   }
 };
 
-/// What an encoder's layers are, all alike.
+/// The configuration of an encoder's layers, which are all alike.
 struct TransformerConfig {
-  /// Values of a row.
+  /// The size of a row.
   std::size_t width = 0;
-  /// Heads of attention.
+  /// The number of attention heads.
   std::size_t heads = 0;
-  /// Values between the two products of the feed-forward part.
+  /// The size between the two products of the feed-forward part.
   std::size_t hidden = 0;
-  /// Between those products.
+  /// The function between those products.
   Activation activation = Activation::gelu_erf;
-  /// Added to variances.
+  /// The number added to variances.
   float eps = 1e-12f;
 };
 
@@ -278,24 +281,25 @@ inline adead_module_options options_of(adead_module_kind kind, const Transformer
 
 }  // namespace detail
 
-/// A layer that is normalised behind each part, as BERT's are: `h = norm(x + attention(x))`, then `norm(h + feed_forward(h))`.
+/// A layer that normalises after each part, as BERT does: `h = norm(x + attention(x))`, then `norm(h +
+/// feed_forward(h))`.
 class TransformerLayer : public detail::Module {
  public:
-  /// The layer under a prefix, by BERT's names: `PREFIX.attention.self.query.weight` and so on.
+  /// Loads the layer under a prefix, by BERT's names: `PREFIX.attention.self.query.weight` and so on.
   static Returned<TransformerLayer> load(const Context &ctx, const Weights &weights, const std::string &prefix,
                                          const TransformerConfig &config) {
     return loaded<TransformerLayer>(ctx, weights, prefix, detail::options_of(ADEAD_MODULE_TRANSFORMER_LAYER, config));
   }
 
   using Module::forward;
-  /// The same with `lengths`, as of MultiHeadAttention.
+  /// Computes the result with `lengths`, as for MultiHeadAttention.
   Returned<Tensor> forward(const Tensor &x, Array<std::size_t> lengths) const { return computed(x, lengths, nullptr); }
 };
 
-/// Transformer layers one after another.
+/// Applies transformer layers one after another.
 class TransformerEncoder : public detail::Module {
  public:
-  /// So many layers under a prefix: `PREFIX.0`, `PREFIX.1` and so on.
+  /// Loads `layers` layers under a prefix: `PREFIX.0`, `PREFIX.1` and so on.
   static Returned<TransformerEncoder> load(const Context &ctx, const Weights &weights, const std::string &prefix,
                                            std::size_t layers, const TransformerConfig &config) {
     adead_module_options options = detail::options_of(ADEAD_MODULE_TRANSFORMER_ENCODER, config);
@@ -303,12 +307,12 @@ class TransformerEncoder : public detail::Module {
     return loaded<TransformerEncoder>(ctx, weights, prefix, options);
   }
 
-  /// How many layers there are.
+  /// Returns the number of layers.
   std::size_t layers() const noexcept { return size()[0]; }
 
   using Module::forward;
-  /// Its result for sequences [count, length, width], or the one of [length, width]. A sequence's rows have the same bits
-  /// alone, among others, and padded with `lengths`.
+  /// Computes the result for sequences [count, length, width], or for a single one [length, width]. A sequence's rows
+  /// have the same bits alone, among other sequences, and padded with `lengths`.
   Returned<Tensor> forward(const Tensor &x, Array<std::size_t> lengths) const { return computed(x, lengths, nullptr); }
 };
 

@@ -1,4 +1,4 @@
-// Batches through a device, several under way at once: docs/overlap.md.
+// Batches through a device, several in flight at once. docs/overlap.md is the guide.
 #ifndef ADEAD_OVERLAP_HPP
 #define ADEAD_OVERLAP_HPP
 
@@ -9,19 +9,19 @@
 namespace adead {
 inline namespace ADEAD_HPP_MODE {
 
-/// What the work of overlap() is given for a batch: a stream, the batch on the device, and buffers.
+/// The context of a batch's work in overlap(): a stream, the batch on the device, and buffers.
 class Stage {
  public:
-  /// Of which batch: the first one is 0.
+  /// Returns the index of the batch; the first one is 0.
   std::size_t index() const noexcept { return adead_stage_index(stage_); }
-  /// The stream of the batch. Work on it finds the batch there.
+  /// Returns the stream of the batch. Its upload comes before all work on this stream.
   Stream &stream() noexcept { return stream_; }
-  /// The batch on the device: a buffer of exactly its bytes.
+  /// Returns the batch on the device: a buffer of exactly its bytes.
   const Buffer &input() const noexcept { return *buffers_.front(); }
 
-  /// A buffer of so many bytes for results and intermediate values, there until the work of its batch has returned. The n-th
-  /// call for a batch gives what the n-th call gave for an earlier one, with what it had, if that had the same size; else a
-  /// new one, zeroed. Never null where it succeeds.
+  /// Returns a buffer of `bytes` bytes for results and intermediate values, valid until the batch's work has returned.
+  /// The n-th call for a batch reuses the buffer of an earlier batch's n-th call, with its old bytes, if the size
+  /// is the same. Otherwise it returns a new buffer of zeros. Never null on success.
   Returned<const Buffer *> buffer(std::size_t bytes) {
     adead_buffer *raw = nullptr;
     adead_status status = adead_stage_buffer(stage_, bytes, &raw);
@@ -29,10 +29,10 @@ class Stage {
     return detail::done(status, static_cast<const Buffer *>(buffers_.back().get()));
   }
 
-  /// What comes to the host when the work is done: bytes of a buffer from an offset on. The last call counts; without one, a
-  /// result of no bytes says that the batch is done.
+  /// Sets the result of the batch: bytes of a buffer from an offset on, to be downloaded when the work is done. The
+  /// last call counts. Without a call, the result has no bytes, and its arrival says that the batch is done.
   void result(const Buffer &from, std::size_t offset, std::size_t bytes) noexcept {
-    // It fails for an empty buffer only, which is as good as no result.
+    // This fails only for an empty buffer, which counts as no result.
     adead_stage_result(stage_, from.get(), offset, bytes);
   }
 
@@ -41,7 +41,7 @@ class Stage {
   }
   Stage(const Stage &) = delete;
   Stage &operator=(const Stage &) = delete;
-  /// Its stream and its buffers are the library's.
+  /// The library owns its stream and its buffers.
   ~Stage() {
     stream_.release();
     for (auto &buffer : buffers_) buffer->release();
@@ -55,10 +55,10 @@ class Stage {
 
 namespace detail {
 
-/// What a callback of the C interface returns in place of what is kept for the caller: no status of the library's.
+/// The status that a callback returns when an error was kept for the caller. The library has no such status.
 inline constexpr adead_status kept_error = -1;
 
-/// Batches, what is done with them, and what one of them found wrong.
+/// The batches, the functions that process them, and the error that one of these met.
 template <class Batches, class Work, class Take>
 struct Overlapped {
   using Iterator = decltype(std::begin(std::declval<Batches &>()));
@@ -70,7 +70,7 @@ struct Overlapped {
   Work &work;
   Take &take;
   bool first = true;
-  /// A batch that is made when it is asked for, until the next one is.
+  /// A batch that was made on demand, valid until the next one is made.
   std::optional<std::remove_reference_t<Batch>> made{};
   std::vector<std::byte> copy{};
 #ifdef ADEAD_NO_EXCEPTIONS
@@ -79,7 +79,7 @@ struct Overlapped {
   std::exception_ptr found{};
 #endif
 
-  /// Runs a function for a callback. What it throws, or a Result of it that failed, is kept.
+  /// Runs a function for a callback, and keeps the exception that it throws or the failed Result that it returns.
   template <class F, class... Args>
   adead_status call(F &&function, Args &&...args) noexcept {
 #ifdef ADEAD_NO_EXCEPTIONS
@@ -149,24 +149,25 @@ struct Overlapped {
 
 }  // namespace detail
 
-/// The most batches under way at once.
+/// The most batches in flight at once.
 inline constexpr std::size_t max_depth = ADEAD_OVERLAP_MAX_DEPTH;
 
-/// Takes batches through a device, at most `depth` at once, each on a stream of its own: it is uploaded, `work(stage)`
-/// enqueues work on it, and what the stage names as its result is brought to the host and given to `take(index, bytes)`. 1 is
-/// sequential, 2 double buffering, 3 triple buffering.
+/// Processes batches on a device, at most `depth` at once, each on its own stream. A batch is uploaded, and
+/// `work(stage)` enqueues work on it and names a result. The result is downloaded and passed to `take(index, bytes)`.
+/// Depth 1 is sequential, 2 double buffering, 3 triple buffering.
 ///
-/// The bytes are a `Span<const std::byte>` of where the download put them, for the call only; a `take` that wants a
+/// `bytes` is a `Span<const std::byte>` of the download's memory, valid only during the call. A `take` with a parameter
 /// `const std::vector<std::byte> &` gets a copy.
 ///
-/// The results are those of a loop that does one batch after the other, whatever the depth: work of a batch begins when the
-/// work of the batch before is done, so `work` may read and write buffers that all batches share. Uploads and downloads run
-/// beside it. Everything is called in the caller's thread, results in the order of the batches, `batches` only when fewer
-/// than `depth` are under way. A batch is any range of plain values that lie next to each other: a vector, an array, a span.
+/// At every depth the results equal those of a loop that processes one batch after the other. A batch's work begins
+/// when the work of the batch before is done, so `work` may read and write buffers that all batches share. Uploads and
+/// downloads overlap with the work. The caller's thread makes all calls. `take` gets results in the order of the
+/// batches. `batches` is called only while fewer than `depth` batches are in flight. A batch is any contiguous range of
+/// plain values: a vector, an array, a span.
 ///
-/// What `batches`, `work` or the device finds wrong with a batch comes when the batches before it were given to `take`; what
-/// `take` finds, at once: an exception, or without exceptions a Result that failed. Then nothing more is started, and what is
-/// under way is waited for. invalid_argument unless the depth is from 1 to 64.
+/// An error that `batches`, `work` or the device finds in a batch is reported after `take` got the batches before it;
+/// an error of `take`, at once. It is an exception, or a failed Result without exceptions. Then no other batch starts,
+/// and the batches in flight finish. invalid_argument unless the depth is from 1 to 64.
 template <class Batches, class Work, class Take>
 Returned<void> overlap(const Context &context, Batches &&batches, std::size_t depth, Work &&work, Take &&take) {
   using All = detail::Overlapped<std::remove_reference_t<Batches>, std::remove_reference_t<Work>, std::remove_reference_t<Take>>;

@@ -1,4 +1,5 @@
-// Profiles: what a context's operations, kernels and transfers took, and where they ran. docs/profile.md.
+// Profiles: how long a context's operations, kernels and transfers took, and where they ran. docs/profile.md is the
+// guide.
 #ifndef ADEAD_PROFILE_HPP
 #define ADEAD_PROFILE_HPP
 
@@ -7,101 +8,104 @@
 namespace adead {
 inline namespace ADEAD_HPP_MODE {
 
-/// From when to when, in nanoseconds since the profile's beginning.
+/// A begin and an end, in nanoseconds since the profile's start.
 struct ProfileSpan {
   std::uint64_t begin_ns, end_ns;
   std::uint64_t ns() const noexcept { return end_ns - begin_ns; }
 };
 
-/// A piece of work: an operation, a user's kernel, a transfer.
+/// A piece of work: an operation, a user's kernel or a transfer.
 struct ProfileRecord {
   Activity activity;
-  /// The operation's or the kernel's name; of the others, that of their kind.
+  /// The name of the operation or the kernel; for other work, the name of its kind.
   std::string name;
-  /// What it worked on: dtypes and shapes, a kernel's workgroups, the operation that bytes travel for.
+  /// The operands: dtypes and shapes, a kernel's workgroups, or the operation that a transfer serves.
   std::string operands;
-  /// The device's id, and why there: "only device", "cheapest" and others; of "threshold", of how many elements.
+  /// The device's id, and why the work ran there: "only device", "cheapest" and others. For "threshold", also the
+  /// threshold in elements.
   std::string device, reason;
   std::uint64_t threshold;
-  /// The thread that called, counted from 0, and the device's stream: 0 is the context's own.
+  /// The calling thread, counted from 0, and the device's stream; 0 is the context's own.
   std::size_t thread, stream;
-  /// The call. Where the device works behind the caller's back, it only hands work over.
+  /// The call. On an asynchronous device, it only enqueues the work.
   ProfileSpan host;
-  /// The work itself, on the host's clock. Not there where the device takes no times, or the work was not done when the profile
-  /// ended.
+  /// The work itself, on the host's clock. Empty if the device measures no times, and for work that had not finished
+  /// when the profile ended.
   std::optional<ProfileSpan> work;
-  /// Cycles of the processor's time stamp counter; not there on GPUs and where the processor has none.
+  /// Cycles of the processor's time stamp counter; empty on GPUs and on processors without a counter.
   std::optional<std::uint64_t> cycles;
-  /// Floating-point operations, a multiply-add being two, and bytes read and written or moved. 0 where nobody knows.
+  /// Floating-point operations, a multiply-add counting as two, and bytes read and written or moved. 0 if unknown.
   double flops, bytes;
 };
 
-/// What was recorded of one kind and name, on one device, for one reason.
+/// The total of records with one kind, name, device and reason.
 struct ProfileTotal {
   Activity activity;
   std::string name, device, reason;
   std::uint64_t threshold;
-  /// How often, and how many of these have a time; the numbers below are of those.
+  /// The number of records, and of those with a time. The fields below cover only these.
   std::uint64_t count, timed;
-  /// Nanoseconds of all, of the fastest, of the slowest, and on average.
+  /// The sum, the minimum, the maximum and the mean of the times, in nanoseconds.
   std::uint64_t ns, min_ns, max_ns;
   double mean_ns;
   double flops, bytes;
-  /// Floating-point operations and bytes a nanosecond.
+  /// Floating-point operations and bytes per nanosecond.
   double gflops, gbytes;
-  /// The share of the device's peak; it can be above 1.
+  /// The fraction of the device's peak rate. It can exceed 1.
   double of_peak;
 };
 
 /// A device that worked.
 struct ProfileDevice {
   std::string id;
-  /// Nanoseconds of work other than transfers; bytes that it was sent and that it sent back.
+  /// Nanoseconds of work other than transfers; bytes uploaded to and downloaded from the device.
   std::uint64_t work_ns, uploaded, downloaded;
-  /// Its best rates as the dispatcher knows them, 0 where it does not, and where they are from, "" then.
+  /// Its peak rates as the dispatcher knows them, and their source; 0 and "" if unknown.
   double peak_gflops, peak_gbytes;
   std::string figures;
-  /// Whether these were measured on this machine.
+  /// Whether the rates were measured on this machine.
   bool calibrated;
 };
 
-/// What was recorded. Times are nanoseconds.
+/// The report of a profile. Times are nanoseconds.
 struct ProfileReport {
   /// Every piece of work, in the order in which the calls returned.
   std::vector<ProfileRecord> records;
-  /// By kind, name, device and reason; what took longest is first.
+  /// By kind, name, device and reason; the one with the longest total time is first.
   std::vector<ProfileTotal> totals;
   /// The devices that worked.
   std::vector<ProfileDevice> devices;
   /// Records beyond the limit, which are only counted.
   std::uint64_t dropped = 0;
-  /// From the profile's beginning to its end; in which anything was under way; in which at least two of work on the CPU, work on a
-  /// GPU and transfers were.
+  /// Nanoseconds from the profile's start to its end; with any work; and with at least two of work on the CPU, work on
+  /// a GPU and transfers.
   std::uint64_t ns = 0, busy_ns = 0, overlapped_ns = 0;
-  /// The share of busy_ns that overlapped_ns is.
+  /// The ratio of overlapped_ns to busy_ns.
   double overlap = 0;
 };
 
-/// A profile of a context, under way from begin() on. Destroyed, it ends. One thread uses it at a time.
+/// A profile of a context. It is active from begin() on, and ends when it is destroyed. One thread at a time may use
+/// it.
 class Profile {
  public:
   Profile() noexcept = default;
   explicit Profile(adead_profile *raw) noexcept : handle_(raw) {}
 
-  /// Begins to record what a context and its streams do, in every thread: up to so many records, 0 for 65,536; what is beyond is
-  /// only counted. invalid_argument while another profile of the context is under way.
+  /// Starts to record the work of a context and its streams, in every thread. It keeps at most `records` records; 0
+  /// means 65,536. Records beyond the limit are only counted. invalid_argument while another profile of the context is
+  /// active.
   static Returned<Profile> begin(const Context &context, std::size_t records = 0) {
     return detail::asked<Profile>(adead_profile_begin, context.get(), records);
   }
 
-  /// Ends it. Waits for what the context enqueued; synchronize streams of your own before. invalid_argument if it is finished
-  /// already.
+  /// Ends the profile and returns its report. Waits for everything that the context has enqueued; synchronise your own
+  /// streams before. invalid_argument if the profile has already ended.
   Returned<ProfileReport> finish() {
     adead_status status = adead_profile_finish(get());
     return status ? detail::done(status, ProfileReport()) : report();
   }
 
-  /// What a finished profile recorded, once more.
+  /// Returns the report of a finished profile again.
   Returned<ProfileReport> report() const {
     ProfileReport to;
     auto all = detail::sized<adead_profile_summary>();
@@ -156,13 +160,13 @@ inline Returned<std::string> profile_text(const Profile &profile, adead_status (
 }
 }  // namespace detail
 
-/// A finished profile as a table. not_ready while it is under way, as of the other two.
+/// Returns a finished profile as a table. not_ready while it is active, as for the next two functions.
 inline Returned<std::string> profile_table(const Profile &profile) { return detail::profile_text(profile, adead_profile_table); }
 
-/// As JSON.
+/// Returns it as JSON.
 inline Returned<std::string> profile_json(const Profile &profile) { return detail::profile_text(profile, adead_profile_json); }
 
-/// As a trace for Perfetto and chrome://tracing.
+/// Returns it as a trace for Perfetto and chrome://tracing.
 inline Returned<std::string> profile_trace(const Profile &profile) { return detail::profile_text(profile, adead_profile_trace); }
 
 }  // namespace ADEAD_HPP_MODE

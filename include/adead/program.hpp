@@ -1,4 +1,4 @@
-// Programs: decoded, checked, run by Context::run, written again.
+// Programs: decode, check and encode them. Context::run runs them.
 #ifndef ADEAD_PROGRAM_HPP
 #define ADEAD_PROGRAM_HPP
 
@@ -7,7 +7,7 @@
 namespace adead {
 inline namespace ADEAD_HPP_MODE {
 
-/// A run in numbers: instructions, memory, flops, seconds.
+/// Statistics of a run: instructions, memory, flops, seconds.
 using OutcomeStats = adead_outcome_stats;
 
 /// A named input or output of a program.
@@ -18,14 +18,14 @@ struct Slot {
   std::size_t bytes;
   Direction direction;
   DType dtype;
-  /// A tensor bound to it must have exactly this dtype and shape; else only this many bytes.
+  /// Whether a tensor bound to it must have exactly this dtype and shape. If not, it must only have this many bytes.
   bool typed;
-  /// The caller must supply it.
+  /// Whether the caller must bind a tensor to it.
   bool required;
   std::vector<std::size_t> dims;
 };
 
-/// A tensor for a program's slot of that name.
+/// Binds a tensor to the program's slot of a name.
 class Binding {
  public:
   Binding(Text name, const Tensor &tensor) noexcept : name_(name.get()), tensor_(&tensor) {}
@@ -37,15 +37,15 @@ class Binding {
   const Tensor *tensor_;
 };
 
-/// How to run a program. What is left out has the core's default.
+/// Options of a run. What is left out has the core's default.
 struct RunOptions {
-  /// The most bytes that registers, temporaries and outputs may take at once.
+  /// The most bytes that registers, temporaries and outputs may take at the same time.
   std::optional<std::size_t> memory_limit = {};
-  /// Whether instructions that don't depend on each other may run at the same time; the results are the same.
+  /// Whether independent instructions may run at the same time. The results are the same.
   std::optional<bool> parallel = {};
 };
 
-/// What one instruction did in a run.
+/// Statistics of one instruction in a run.
 struct Trace {
   /// Its index in the program, and its name.
   std::size_t instruction;
@@ -53,9 +53,9 @@ struct Trace {
   /// The device that it ran on.
   std::string device;
   double seconds;
-  /// Floating-point operations; a multiply-add is two.
+  /// Floating-point operations; a multiply-add counts as two.
   double flops;
-  /// Bytes read and written, each operand once.
+  /// Bytes read and written, counting each operand once.
   double bytes;
 };
 
@@ -65,7 +65,7 @@ class Program {
   Program() noexcept = default;
   explicit Program(adead_program *raw) noexcept : handle_(raw) {}
 
-  /// Decodes an .adead file, an AGPU binary, an AHYB file, .hex text or program text: which one, the bytes say.
+  /// Decodes an .adead file, an AGPU binary, an AHYB file, .hex text or program text. The bytes determine the format.
   static Returned<Program> decode(const void *data, std::size_t bytes) {
     return detail::asked<Program>(adead_program_decode, data, bytes);
   }
@@ -76,13 +76,13 @@ class Program {
   /// Assembles program text, ".adead 1" or ".agpu 1".
   static Returned<Program> assemble(Text source) { return detail::asked<Program>(adead_program_assemble, source.get()); }
 
-  /// What it was decoded from.
+  /// Returns the format that it was decoded from.
   Returned<Format> format() const { return detail::asked<Format>(adead_program_format, get()); }
 
-  /// The number of instructions.
+  /// Returns the number of instructions.
   Returned<std::size_t> length() const { return detail::asked<std::size_t>(adead_program_length, get()); }
 
-  /// The program as a file of that format. unsupported where the format has no words for it.
+  /// Encodes the program as a file of a format. unsupported if the format can't express the program.
   Returned<std::string> encode(Format format) const {
     const void *data = nullptr;
     std::size_t bytes = 0;
@@ -90,14 +90,14 @@ class Program {
     return detail::done(status, std::string(static_cast<const char *>(data), bytes));
   }
 
-  /// Text that assemble() makes this program of again.
+  /// Returns text from which assemble() makes this program again.
   Returned<std::string> disassemble() const {
     const char *text = "";
     adead_status status = adead_program_disassemble(get(), &text);
     return detail::done(status, std::string(text));
   }
 
-  /// What a user should know of the program: parts that were skipped, opcodes that do nothing.
+  /// Returns notes on the program, such as skipped parts and opcodes that do nothing.
   Returned<std::vector<std::string>> notes() const {
     std::vector<std::string> all;
     std::size_t count = 0;
@@ -110,7 +110,7 @@ class Program {
     return detail::done(status, std::move(all));
   }
 
-  /// The named inputs and outputs.
+  /// Returns the named inputs and outputs.
   Returned<std::vector<Slot>> slots() const {
     std::vector<Slot> all;
     std::size_t count = 0;
@@ -125,8 +125,8 @@ class Program {
     return detail::done(status, std::move(all));
   }
 
-  /// Checks everything that can be without data, and gives the most bytes that a run takes at once. `memory_limit` 0 is the
-  /// default limit.
+  /// Checks the program as far as is possible without data. Returns the most bytes that a run takes at the same time.
+  /// `memory_limit` 0 is the default limit.
   Returned<std::size_t> validate(std::size_t memory_limit = 0) const {
     return detail::asked<std::size_t>(adead_program_validate, get(), memory_limit);
   }
@@ -138,16 +138,16 @@ class Program {
   detail::Handle<adead_program, adead_program_destroy> handle_;
 };
 
-/// What a program's run gave.
+/// The outcome of a program's run.
 class Outcome {
  public:
   Outcome() noexcept = default;
   Outcome(adead_outcome *raw, detail::Shared context) noexcept : handle_(raw), context_(std::move(context)) {}
 
-  /// The output of that name. It stays when the outcome goes.
+  /// Returns the output of a name. It stays valid after the outcome is destroyed.
   Returned<Tensor> output(Text name) const { return detail::made<Tensor>(context_, adead_outcome_output, get(), name.get()); }
 
-  /// The names of the outputs, in the order of the program's slots.
+  /// Returns the names of the outputs, in the order of the program's slots.
   Returned<std::vector<std::string>> output_names() const {
     std::vector<std::string> all;
     std::size_t count = 0;
@@ -160,10 +160,10 @@ class Outcome {
     return detail::done(status, std::move(all));
   }
 
-  /// The run in numbers.
+  /// Returns the statistics of the run.
   Returned<OutcomeStats> report() const { return detail::asked<OutcomeStats>(adead_outcome_report, get()); }
 
-  /// What each instruction did.
+  /// Returns the statistics of each instruction.
   Returned<std::vector<Trace>> trace() const {
     std::vector<Trace> all;
     std::size_t count = 0;

@@ -1,4 +1,4 @@
-// Fused pipelines: values, what a pipeline was compiled to, and what its generated methods stand on.
+// Fused pipelines: values, compiled pipelines, and the base of the generated methods.
 #ifndef ADEAD_RECORDER_HPP
 #define ADEAD_RECORDER_HPP
 
@@ -7,7 +7,7 @@
 namespace adead {
 inline namespace ADEAD_HPP_MODE {
 
-/// A value of a pipeline: an input, a constant, or the result of an operation. Another pipeline refuses it.
+/// A value of a pipeline: an input, a constant, or the result of an operation. Other pipelines refuse it.
 class Value {
  public:
   Value() noexcept = default;
@@ -33,23 +33,23 @@ class PipelineOperand {
 
 /// What a pipeline was compiled to.
 struct CompiledInfo {
-  /// Tensors that it is given, and that it gives.
+  /// The numbers of input and output tensors.
   std::size_t inputs, outputs;
-  /// Operations that were recorded and are needed, and the steps that they became.
+  /// The number of recorded operations that the outputs depend on, and of the steps that they became.
   std::size_t operations, steps;
-  /// Bytes of the memory that intermediate values share; on a GPU inputs and outputs too.
+  /// Bytes of the memory that intermediate values share. On a GPU it includes inputs and outputs.
   std::size_t memory;
   /// The device that it runs on: "cpu", "cuda:0".
   std::string device;
 };
 
-/// A pipeline planned for a device, to be run any number of times. Threads may share one.
+/// A pipeline that was planned for a device, to be run any number of times. Threads may share one.
 class Compiled {
  public:
   Compiled() noexcept = default;
   Compiled(adead_compiled *raw, detail::Shared context) noexcept : handle_(raw), context_(std::move(context)) {}
 
-  /// Its outputs, given its inputs in the order in which they were recorded.
+  /// Runs it with its inputs, in the order in which they were recorded, and returns all outputs.
   Returned<std::vector<Tensor>> run_all(Array<std::reference_wrapper<const Tensor>> inputs) const {
     auto given = detail::raws(inputs);
     auto info = detail::sized<adead_compiled_info>();
@@ -61,7 +61,7 @@ class Compiled {
     return detail::done(status, std::move(outputs));
   }
 
-  /// The last of its outputs.
+  /// Runs it and returns the last output.
   Returned<Tensor> run(Array<std::reference_wrapper<const Tensor>> inputs) const {
 #ifdef ADEAD_NO_EXCEPTIONS
     return run_all(inputs).and_then([](std::vector<Tensor> all) { return Result<Tensor>(std::move(all.back())); });
@@ -70,7 +70,7 @@ class Compiled {
 #endif
   }
 
-  /// What it is.
+  /// Describes it.
   Returned<CompiledInfo> info() const {
     auto info = detail::sized<adead_compiled_info>();
     adead_status status = adead_compiled_describe(get(), &info);
@@ -78,9 +78,9 @@ class Compiled {
         status, CompiledInfo{info.inputs, info.outputs, info.operations, info.steps, info.memory, info.device});
   }
 
-  /// The plan, a line for each step.
+  /// Returns the plan as text, with a line for each step.
   Returned<std::string> text() const { return made(adead_compiled_text); }
-  /// The plan as a graph in the DOT language, which Graphviz draws.
+  /// Returns the plan as a graph in the DOT language, which Graphviz draws.
   Returned<std::string> dot() const { return made(adead_compiled_dot); }
 
   adead_compiled *get() const noexcept { return handle_.get(); }
@@ -98,14 +98,14 @@ class Compiled {
   detail::Shared context_;
 };
 
-/// What the methods of a Pipeline stand on: its operations so far, the value that the next one takes, and the first error.
+/// The base of a Pipeline's methods: its operations so far, the value that the next one takes, and the first error.
 class Recorder {
  public:
-  /// The value so far, to be used again further on.
+  /// Returns the current value, for use in later operations.
   Value value() const noexcept { return current_; }
 
-  /// Runs the pipeline once, its tensors as they are: the value so far. What it was compiled to serves the next one with the
-  /// same operations and shapes. The first error of an operation is the error of this.
+  /// Runs the pipeline once and returns the current value. Its tensors are constants. The compiled form is cached: the
+  /// next pipeline with the same operations and shapes reuses it. Returns the first error of an operation.
   Returned<Tensor> execute() {
     output();
     if (status_) return detail::failed<Tensor>(status_, text_.c_str());
@@ -116,7 +116,7 @@ class Recorder {
     return detail::done(status, std::move(outputs.back()));
   }
 
-  /// Plans it for the device that takes least.
+  /// Plans it for the device with the lowest estimated time.
   Returned<Compiled> compile() {
     output();
     if (status_) return detail::failed<Compiled>(status_, text_.c_str());
@@ -148,14 +148,14 @@ class Recorder {
     failed(adead_chain_reshape(handle_.get(), current_.get(), dims.data(), dims.size(), &out));
     if (!status_) current_ = Value(out);
   }
-  /// The value so far comes out; the last one does anyway.
+  /// Makes the current value an output. The last value is always one.
   void output() {
     if (status_ || marked_ == current_.get()) return;
     failed(adead_chain_output(handle_.get(), current_.get()));
     marked_ = current_.get();
     outputs_++;
   }
-  /// An operation: on the value so far and these operands, or where there is none yet, on these.
+  /// Adds an operation on the current value and these operands; if there is no current value, on these operands alone.
   void then(adead_status status, Op op, const Attrs &attrs, Array<Value> operands) {
     failed(status);
     std::vector<adead_value> raw;
@@ -163,7 +163,7 @@ class Recorder {
     for (const Value &one : operands) raw.push_back(one.get());
     record(op, attrs, raw);
   }
-  /// An operation on all of its operands.
+  /// Adds an operation on all of its operands.
   void op(Op what, Array<PipelineOperand> operands, const Attrs &attrs) {
     std::vector<adead_value> raw;
     for (const PipelineOperand &one : operands) raw.push_back(of(one).get());
@@ -176,9 +176,9 @@ class Recorder {
     if (!status_) current_ = Value(out);
   }
 
-  /// An operand's value.
+  /// Returns an operand's value.
   Value of(const PipelineOperand &operand) { return operand.tensor() ? of(operand.tensor()) : operand.value(); }
-  /// A tensor as a constant; no value for NULL.
+  /// Returns a tensor as a constant; no value for NULL.
   Value of(const Tensor *tensor) {
     adead_value out = ADEAD_NO_VALUE;
     if (!status_ && tensor) failed(adead_chain_constant(handle_.get(), tensor->get(), &out));

@@ -1,4 +1,4 @@
-// What a call returns: its value, or an exception; without exceptions a Result.
+// The result of a call: its value or an exception; without exceptions a Result.
 #ifndef ADEAD_RESULT_HPP
 #define ADEAD_RESULT_HPP
 
@@ -7,7 +7,7 @@
 namespace adead {
 inline namespace ADEAD_HPP_MODE {
 
-/// The value of a call, or why there is none. The value of a failed one is empty: using it fails too, and harms nothing.
+/// The value of a call, or its error. The value of a failed call is empty; using it fails too, without harm.
 template <class T>
 class [[nodiscard]] Result {
  public:
@@ -17,9 +17,9 @@ class [[nodiscard]] Result {
   bool ok() const noexcept { return !error_; }
   explicit operator bool() const noexcept { return ok(); }
   Status status() const noexcept { return error_ ? error_->status() : Status::ok; }
-  /// The library's text; "" if the call succeeded.
+  /// Returns the error text; "" if the call succeeded.
   const char *message() const noexcept { return error_ ? error_->what() : ""; }
-  /// Why it failed, if it did.
+  /// Returns the error, if the call failed.
   const std::optional<Error> &error() const noexcept { return error_; }
   T &value() & noexcept { return value_; }
   const T &value() const & noexcept { return value_; }
@@ -30,7 +30,7 @@ class [[nodiscard]] Result {
   T *operator->() noexcept { return &value_; }
   const T *operator->() const noexcept { return &value_; }
 
-  /// `next(value)`, which returns a Result too, or this error.
+  /// Returns `next(value)`, which must be a Result too, or else this error.
   template <class F>
   auto and_then(F &&next) && -> std::invoke_result_t<F, T> {
     if (error_) return std::move(*error_);
@@ -42,7 +42,7 @@ class [[nodiscard]] Result {
   std::optional<Error> error_;
 };
 
-/// A call that has no value.
+/// The result of a call without a value.
 template <>
 class [[nodiscard]] Result<void> {
  public:
@@ -52,12 +52,12 @@ class [[nodiscard]] Result<void> {
   bool ok() const noexcept { return !error_; }
   explicit operator bool() const noexcept { return ok(); }
   Status status() const noexcept { return error_ ? error_->status() : Status::ok; }
-  /// The library's text; "" if the call succeeded.
+  /// Returns the error text; "" if the call succeeded.
   const char *message() const noexcept { return error_ ? error_->what() : ""; }
-  /// Why it failed, if it did.
+  /// Returns the error, if the call failed.
   const std::optional<Error> &error() const noexcept { return error_; }
 
-  /// `next()`, which returns a Result too, or this error.
+  /// Returns `next()`, which must be a Result too, or else this error.
   template <class F>
   auto and_then(F &&next) && -> std::invoke_result_t<F> {
     if (error_) return std::move(*error_);
@@ -69,11 +69,11 @@ class [[nodiscard]] Result<void> {
 };
 
 #ifdef ADEAD_NO_EXCEPTIONS
-/// What calls return: a Result.
+/// The return type of calls: a Result.
 template <class T>
 using Returned = Result<T>;
 #else
-/// What calls return: their value. A call that fails throws the class of its status.
+/// The return type of calls: their value. A call that fails throws the class of its status.
 template <class T>
 using Returned = T;
 #endif
@@ -102,20 +102,20 @@ inline constexpr bool is_result = false;
 template <class T>
 inline constexpr bool is_result<Result<T>> = true;
 
-/// What a call that gave this value returns.
+/// Wraps a value as a call returns it.
 template <class T>
 Returned<T> done(adead_status status, T value) {
   if (status) return failed<T>(status);
   return value;
 }
 
-/// Whether a struct says its size first.
+/// Whether a struct's first field is its size.
 template <class S, class = void>
 inline constexpr bool says_size = false;
 template <class S>
 inline constexpr bool says_size<S, std::void_t<decltype(S::struct_size)>> = true;
 
-/// What a function of the C interface writes to its last argument, before it does.
+/// The type that a function of the C interface writes to its last argument.
 template <class... P>
 auto unwritten(adead_status (*)(P...)) noexcept {
   using Out = std::remove_pointer_t<std::tuple_element_t<sizeof...(P) - 1, std::tuple<P...>>>;
@@ -123,7 +123,7 @@ auto unwritten(adead_status (*)(P...)) noexcept {
   else return Out{};
 }
 
-/// What a function of the C interface writes to its last argument, as a T.
+/// Calls a function of the C interface and returns the value of its last argument as a T.
 template <class T, class F, class... A>
 Returned<T> asked(F *function, A... arguments) {
   auto out = unwritten(function);
@@ -131,7 +131,7 @@ Returned<T> asked(F *function, A... arguments) {
   return done(status, T(out));
 }
 
-/// The same of what computes on a context.
+/// Does the same for objects that compute on a context.
 template <class T, class F, class... A>
 Returned<T> made(const Shared &context, F *function, A... arguments) {
   auto out = unwritten(function);

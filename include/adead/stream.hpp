@@ -1,4 +1,4 @@
-// Streams: work that runs in order, beside that of other streams.
+// Streams: each runs its work in order, concurrently with other streams.
 #ifndef ADEAD_STREAM_HPP
 #define ADEAD_STREAM_HPP
 
@@ -7,18 +7,18 @@
 namespace adead {
 inline namespace ADEAD_HPP_MODE {
 
-/// A buffer as an operand of an operation; without one, an optional operand is absent.
+/// A buffer as an operand of an operation. Without a buffer, an optional operand is absent.
 class Operand {
  public:
   Operand() noexcept = default;
-  /// The elements begin at byte `offset`.
+  /// Makes an operand whose elements begin at byte `offset`.
   Operand(const Buffer &buffer, DType dtype, Array<std::size_t> dims, std::size_t offset = 0) noexcept
       : buffer_(buffer.get()), dtype_(dtype), rank_(dims.size()), offset_(offset) {
-    // More dimensions than there can be are the library's to refuse.
+    // The library refuses a rank above the maximum.
     for (std::size_t i = 0; i < rank_ && i < dims_.size(); i++) dims_[i] = dims.data()[i];
   }
 
-  /// What the C interface takes, as long as this operand stays where it is.
+  /// Returns the operand for the C interface, valid while this object stays in place.
   adead_operand raw() const noexcept {
     return {buffer_, offset_, dims_.data(), rank_, static_cast<adead_dtype>(dtype_), 0};
   }
@@ -30,41 +30,41 @@ class Operand {
   std::size_t rank_ = 0, offset_ = 0;
 };
 
-/// A queue of work on a context's device. One thread at a time.
+/// A queue of work on a context's device. One thread at a time may use it.
 class Stream {
  public:
   Stream() noexcept = default;
   explicit Stream(adead_stream *raw) noexcept : handle_(raw) {}
 
-  /// Enqueues a copy of bytes to a buffer; they are the caller's again when it returns.
+  /// Enqueues a copy of bytes to a buffer. The caller may reuse the bytes when the call returns.
   Returned<void> upload(const Buffer &to, std::size_t offset, const void *data, std::size_t bytes) {
     return detail::done(adead_stream_upload(get(), to.get(), offset, data, bytes));
   }
 
-  /// Enqueues a copy of bytes of a buffer to the host; the download has them.
+  /// Enqueues a copy of bytes of a buffer to the host. The download returns them.
   Returned<Download> download(const Buffer &from, std::size_t offset, std::size_t bytes) {
     return detail::asked<Download>(adead_stream_download, get(), from.get(), offset, bytes);
   }
 
-  /// Enqueues a copy from one buffer to another. Within one buffer the parts must not overlap.
+  /// Enqueues a copy from one buffer to another. Two ranges of one buffer must not overlap.
   Returned<void> copy(const Buffer &from, std::size_t from_offset, const Buffer &to, std::size_t to_offset, std::size_t bytes) {
     return detail::done(adead_stream_copy(get(), from.get(), from_offset, to.get(), to_offset, bytes));
   }
 
-  /// Enqueues the zeroing of bytes: whole 4-byte words, but for a buffer's end.
+  /// Enqueues a fill with zeros: whole 4-byte words, except at the buffer's end.
   Returned<void> clear(const Buffer &buffer, std::size_t offset, std::size_t bytes) {
     return detail::done(adead_stream_clear(get(), buffer.get(), offset, bytes));
   }
 
-  /// Enqueues a kernel, with buffers in the order of their set and binding.
+  /// Enqueues a kernel, with buffers in the order of set and binding.
   Returned<void> dispatch(const Kernel &kernel, Buffers buffers, Groups groups, Push push = {}) {
     auto all = detail::raws(buffers);
     return detail::done(
         adead_stream_dispatch(get(), kernel.get(), all.data(), all.size(), push.data(), push.size(), groups.data()));
   }
 
-  /// Enqueues an operation on buffers: its operands in order, and where its result goes, with the dtype and shape that follow
-  /// from them. What only the device can find comes from sync().
+  /// Enqueues an operation on buffers: its operands in order, and a place for the result. The result's dtype and shape
+  /// must be those that follow from the operands. Errors that only the device can find come from sync().
   Returned<void> run(Op op, Array<Operand> operands, const Operand &result, const Attrs &attrs = {}) {
     std::vector<adead_operand> all;
     for (const Operand &one : operands) all.push_back(one.raw());
@@ -72,23 +72,24 @@ class Stream {
     return detail::done(adead_stream_run(get(), static_cast<adead_op>(op), all.data(), all.size(), attrs.get(), &out));
   }
 
-  /// The point after everything that the stream was given so far.
+  /// Makes an event at the point after everything that the stream was given so far.
   Returned<Event> event() { return detail::asked<Event>(adead_stream_event, get()); }
 
-  /// Everything from now on waits for an event of the same device.
+  /// Makes everything from now on wait for an event of the same device.
   Returned<void> wait_event(const Event &event) { return detail::done(adead_stream_wait_event(get(), event.get())); }
 
-  /// Enqueues the taking of a time.
+  /// Enqueues a timestamp.
   Returned<Timestamp> timestamp() { return detail::asked<Timestamp>(adead_stream_timestamp, get()); }
 
-  /// From here to record_end the stream records instead of running. Uploads, downloads, events and timestamps can't be.
+  /// Starts to record the stream's work instead of running it, until record_end(). Uploads, downloads, events and
+  /// timestamps can't be recorded.
   Returned<void> record_begin() { return detail::done(adead_stream_record_begin(get())); }
 
-  /// What was recorded, to be run any number of times.
+  /// Ends the recording and returns it, to be run any number of times.
   Returned<Recording> record_end() { return detail::asked<Recording>(adead_stream_record_end, get()); }
 
-  /// Records what `work(*this)` enqueues. If it throws, or returns a Result that failed, nothing was recorded, the stream goes
-  /// on as before, and the caller gets what was thrown or returned.
+  /// Records what `work(*this)` enqueues. If it throws or returns a failed Result, nothing is recorded and the stream
+  /// goes on as before. The caller gets the exception or the Result.
   template <class F>
   Returned<Recording> record(F &&work) {
     if (adead_status status = adead_stream_record_begin(get())) return detail::failed<Recording>(status);
@@ -116,17 +117,17 @@ class Stream {
   /// Enqueues a recording of the same device.
   Returned<void> replay(const Recording &recording) { return detail::done(adead_stream_replay(get(), recording.get())); }
 
-  /// Hands what the stream was given to the device now, without waiting.
+  /// Submits the stream's work to the device now, without waiting.
   Returned<void> flush() { return detail::done(adead_stream_flush(get())); }
 
-  /// Waits until everything has finished. The first error that the device found in it.
+  /// Waits until all work has finished. Returns the first error that the device found in it.
   Returned<void> sync() { return detail::done(adead_stream_sync(get())); }
 
-  /// Whether everything has finished.
+  /// Returns whether all work has finished.
   Returned<bool> query() { return detail::asked<bool>(adead_stream_query, get()); }
 
   adead_stream *get() const noexcept { return handle_.get(); }
-  /// Gives the handle to the caller, who destroys it.
+  /// Releases the handle to the caller, who must destroy it.
   adead_stream *release() noexcept { return handle_.release(); }
   explicit operator bool() const noexcept { return static_cast<bool>(handle_); }
 

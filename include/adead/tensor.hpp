@@ -7,7 +7,8 @@
 namespace adead {
 inline namespace ADEAD_HPP_MODE {
 
-/// The dtypes that a C++ type is the elements of. f16 and bf16 are their bits, bools bytes that are true where they are not 0.
+/// Maps a C++ type to the dtypes whose elements it holds. f16 and bf16 are held as their bits. Bools are bytes; every
+/// byte except 0 is true.
 template <class T>
 struct Element {
   static_assert(sizeof(T) == 0, "elements are float, std::int32_t, std::int64_t, std::uint32_t or, of f16 and bf16, std::uint16_t, of bool std::uint8_t");
@@ -42,21 +43,21 @@ struct Element<std::uint16_t> {
   static constexpr bool is(DType one) noexcept { return one == DType::f16 || one == DType::bf16; }
 };
 
-/// Bytes of one element; 0 for a number that is no dtype.
+/// Returns the bytes of one element; 0 for an unknown number.
 inline std::size_t size_of(DType dtype) noexcept { return adead_dtype_size(static_cast<adead_dtype>(dtype)); }
 
-/// A shaped value. Its contents never change. Made by a Context, on which its operators compute.
+/// A shaped value. Its contents never change. A Context makes it, and its operators compute on that context.
 class Tensor {
  public:
   Tensor() noexcept = default;
-  /// Takes a handle of the C interface.
+  /// Takes over a handle of the C interface.
   Tensor(adead_tensor *raw, detail::Shared context) noexcept : handle_(raw), context_(std::move(context)) {}
 
   Returned<DType> dtype() const { return detail::asked<DType>(adead_tensor_dtype, get()); }
 
   Returned<std::size_t> rank() const { return detail::asked<std::size_t>(adead_tensor_rank, get()); }
 
-  /// The dimensions. They belong to the tensor and go with it.
+  /// Returns the dimensions. They live as long as the tensor.
   Returned<Span<const std::size_t>> shape() const {
     const std::size_t *dims = nullptr;
     std::size_t rank = 0;
@@ -65,7 +66,7 @@ class Tensor {
     return detail::done(status, Span<const std::size_t>(dims, rank));
   }
 
-  /// The elements' bytes, native and row-major. They belong to the tensor and its clones and go with the last of them.
+  /// Returns the elements' bytes, native and row-major. They live as long as the last of the tensor and its clones.
   Returned<Span<const std::byte>> bytes() const {
     const void *data = nullptr;
     std::size_t bytes = 0;
@@ -74,7 +75,7 @@ class Tensor {
     return detail::done(status, Span<const std::byte>(static_cast<const std::byte *>(data), bytes));
   }
 
-  /// The elements, as bytes() has them. dtype_mismatch if they are not T.
+  /// Returns the elements, in the memory of bytes(). dtype_mismatch if they are not T.
   template <class T>
   Returned<Span<const T>> data() const {
     adead_dtype dtype = 0;
@@ -90,7 +91,7 @@ class Tensor {
     return detail::done(status, Span<const T>(static_cast<const T *>(data), bytes / sizeof(T)));
   }
 
-  /// A copy of the elements. dtype_mismatch if they are not T.
+  /// Returns a copy of the elements. dtype_mismatch if they are not T.
   template <class T>
   Returned<std::vector<T>> to_vector() const {
 #ifdef ADEAD_NO_EXCEPTIONS
@@ -101,26 +102,27 @@ class Tensor {
 #endif
   }
 
-  /// Copies all elements. invalid_argument unless `bytes` is exactly what they take.
+  /// Copies all elements. invalid_argument unless `bytes` is exactly their size.
   Returned<void> read(void *to, std::size_t bytes) const { return detail::done(adead_tensor_read(get(), to, bytes)); }
 
-  /// Another handle of the same values, without a copy.
+  /// Makes another handle of the same values, without a copy.
   Returned<Tensor> clone() const { return detail::made<Tensor>(context_, adead_tensor_clone, get()); }
 
-  /// The same values in another shape, without a copy.
+  /// Returns the same values in another shape, without a copy.
   Returned<Tensor> reshape(Array<std::size_t> dims) const {
     return detail::made<Tensor>(context_, adead_tensor_reshape, get(), dims.data(), dims.size());
   }
 
-  /// Starts to bring the values to host memory, where they are on devices only; reading them waits. Context::to() is the way there.
+  /// Starts to copy the values to host memory if they are only on devices; reading them waits. Context::to() copies
+  /// them to a device.
   Returned<void> to_cpu() const { return detail::done(adead_tensor_to(context_.get(), get(), "cpu")); }
 
-  /// Whether the values are in host memory ("cpu") or on the device of that id.
+  /// Returns whether the values are in host memory ("cpu") or on the device of an id.
   Returned<bool> is_on(const char *device) const { return detail::asked<bool>(adead_tensor_is_on, get(), device); }
 
-  /// What the C interface takes.
+  /// Returns the handle for the C interface.
   adead_tensor *get() const noexcept { return handle_.get(); }
-  /// Gives the handle to the caller, who destroys it.
+  /// Releases the handle to the caller, who must destroy it.
   adead_tensor *release() noexcept { return handle_.release(); }
   explicit operator bool() const noexcept { return static_cast<bool>(handle_); }
   const detail::Shared &context() const noexcept { return context_; }
@@ -130,7 +132,7 @@ class Tensor {
   detail::Shared context_;
 };
 
-/// The order of axes of a transpose; an axis counts from the end if it is negative. Not given, it is the core's default.
+/// The order of axes of a transpose; a negative axis counts from the end. Without one, the core's default applies.
 class Permutation {
  public:
   Permutation() noexcept = default;
@@ -142,19 +144,19 @@ class Permutation {
   std::optional<std::vector<std::int32_t>> axes_;
 };
 
-/// Attributes of an operation, each with its default until it is set.
+/// Attributes of an operation. Each has its default until it is set.
 class Attrs {
  public:
   Attrs() noexcept = default;
 
-  /// Sets an attribute from text, as docs/operations.md lists them: "-1", "0x3f000000", "relu", "1,0,2".
+  /// Sets an attribute from text, as in docs/operations.md: "-1", "0x3f000000", "relu", "1,0,2".
   Returned<void> set(Op op, Text name, Text value) {
     adead_status status = ADEAD_OK;
     put(status, op, name.get(), value.get());
     return detail::done(status);
   }
 
-  // What is there of an operation's options; once something failed, nothing.
+  // Sets an option's attribute if the option is present. After a failure it does nothing.
   void give(adead_status &status, Op op, const char *attribute, const std::optional<bool> &value) {
     if (value) put(status, op, attribute, *value ? "1" : "0");
   }
@@ -184,7 +186,7 @@ class Attrs {
   adead_attrs *get() const noexcept { return handle_.get(); }
 
  private:
-  /// A number that is no value has no name: its operation refuses the empty word.
+  /// An unknown number has no name. The operation refuses the empty word.
   template <class E>
   static const char *word(E value) noexcept {
     const char *text = name(value);

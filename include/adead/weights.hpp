@@ -7,13 +7,14 @@
 namespace adead {
 inline namespace ADEAD_HPP_MODE {
 
-/// A safetensors file: its header is read when it is opened, a tensor when it is asked for. Copies share it, and so may threads.
+/// An open safetensors file. Opening reads its header; a tensor is read when it is asked for. Copies share the file,
+/// and so may threads.
 class Weights {
  public:
-  /// None: its use is an error. open() gives one.
+  /// Makes an empty object, whose use is an error. open() makes a usable one.
   Weights() noexcept = default;
 
-  /// Opens a file. io if it can't be read, invalid_argument if it is no safetensors file.
+  /// Opens a file. io if it can't be read, invalid_argument if it is not a safetensors file.
   static Returned<Weights> open(Text path) {
     adead_safetensors *out = nullptr;
     adead_status status = adead_safetensors_open(path.get(), &out);
@@ -25,10 +26,10 @@ class Weights {
     return detail::done(status, std::move(weights));
   }
 
-  /// The file.
+  /// Returns the file's path.
   const std::string &path() const noexcept { return path_; }
 
-  /// Every tensor's name, sorted.
+  /// Returns every tensor's name, sorted.
   std::vector<std::string> names() const {
     std::vector<std::string> all;
     std::size_t count = 0;
@@ -38,13 +39,13 @@ class Weights {
     return all;
   }
 
-  /// Whether there is a tensor of that name.
+  /// Returns whether there is a tensor of a name.
   bool contains(Text name) const {
     std::int32_t found = 0;
     return !adead_safetensors_contains(get(), name.get(), &found) && found;
   }
 
-  /// A tensor's dimensions. invalid_argument if there is none of that name.
+  /// Returns a tensor's dimensions. invalid_argument if there is no tensor of that name.
   Returned<std::vector<std::size_t>> dims(Text name) const {
     const std::size_t *dims = nullptr;
     std::size_t rank = 0;
@@ -52,8 +53,8 @@ class Weights {
     return detail::done(status, status ? std::vector<std::size_t>() : std::vector<std::size_t>(dims, dims + rank));
   }
 
-  /// Reads a tensor as f32, f16 and bf16 widened. invalid_argument if there is none of that name, shape_mismatch if its
-  /// dimensions are others, dtype_mismatch if it has other elements, io if it can't be read.
+  /// Reads a tensor as f32; f16 and bf16 are widened. invalid_argument if there is no tensor of that name,
+  /// shape_mismatch if its dimensions differ, dtype_mismatch for other elements, io if it can't be read.
   Returned<Tensor> tensor(const Context &ctx, Text name, Array<std::size_t> dims) const {
     return detail::made<Tensor>(ctx.shared(), adead_safetensors_tensor, get(), name.get(), dims.data(), dims.size());
   }

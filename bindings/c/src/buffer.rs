@@ -7,14 +7,14 @@ use crate::status::{adead_status, guard, guard_destroy};
 use adead_core::gpu::Buffer;
 use std::ffi::c_void;
 
-/// Memory on a device, with a size in bytes and no type. Threads may share one; the order of what they do with it is
-/// theirs to make. Work that uses it keeps its memory until it is done.
+/// A range of memory on a device, with a size in bytes and no type. Threads may share one, but must order their own
+/// uses of it. Enqueued work keeps the memory of its buffers until it finishes.
 pub struct adead_buffer(pub(crate) Buffer);
-// So an array of handles is one of buffers.
+// With the same layout, an array of handles is an array of buffers.
 const _: () = assert!(std::mem::offset_of!(adead_buffer, 0) == 0 && size_of::<adead_buffer>() == size_of::<Buffer>());
 
-/// A buffer of `bytes` bytes on the context's GPU, or in host memory where it has none: a copy of what is at `data`, or
-/// zeros where `data` is NULL. `out_of_memory` with the bytes asked and free.
+/// Creates a buffer of `bytes` bytes on the context's GPU, or in host memory if the context has no GPU. It holds a copy
+/// of the bytes at `data`, or zeros if `data` is NULL. `out_of_memory` reports the bytes asked and free.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_buffer_create(
     context: *const adead_context,
@@ -36,29 +36,29 @@ pub unsafe extern "C" fn adead_buffer_create(
     })
 }
 
-/// Gives a buffer up, and its memory if that was not freed; NULL is fine.
+/// Destroys a buffer, and frees its memory if that was not freed before. NULL is allowed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_buffer_destroy(buffer: *mut adead_buffer) {
     guard_destroy(buffer);
 }
 
-/// Gives the memory back, once work that uses it is done; the handle stays, to be destroyed. `invalid_argument` the
-/// second time, and for any other use after it.
+/// Frees the memory once the work that uses it has finished. The handle stays valid until it is destroyed. A second
+/// free, and any other use after it, fails with `invalid_argument`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_buffer_free(buffer: *mut adead_buffer) -> adead_status {
     // SAFETY: the caller vouches for the pointer.
     guard(|| unsafe { reference(buffer, "buffer") }?.0.free())
 }
 
-/// Bytes.
+/// Returns the buffer's size in bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_buffer_size(buffer: *const adead_buffer, out: *mut usize) -> adead_status {
     // SAFETY: the caller vouches for the pointers.
     unsafe { asked(buffer, "buffer", out, |buffer| Ok(buffer.0.size())) }
 }
 
-/// Copies `bytes` bytes at `data` to the buffer from `offset` on, behind everything that its context enqueued; `data` is
-/// the caller's again when it returns. `invalid_argument` if they don't fit.
+/// Copies `bytes` bytes from `data` to the buffer at `offset`, after everything that its context has enqueued. The
+/// caller may reuse `data` when the call returns. `invalid_argument` if the bytes don't fit.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_buffer_write(
     buffer: *mut adead_buffer,
@@ -73,8 +73,8 @@ pub unsafe extern "C" fn adead_buffer_write(
     })
 }
 
-/// Waits for everything that its context enqueued and copies `bytes` bytes from `offset` on to `dst`.
-/// `invalid_argument` if there are fewer.
+/// Waits for everything that the buffer's context has enqueued, and copies `bytes` bytes at `offset` to `dst`.
+/// `invalid_argument` if the buffer has fewer bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_buffer_read(
     buffer: *const adead_buffer,

@@ -1,10 +1,10 @@
-//! Calls of the usual form: a handle is asked for one output, a value or a new handle.
+//! Calls of the usual form: they ask a handle for one output, which is a value or a new handle.
 
 use crate::pointers::{Out, exclusive, reference};
 use crate::status::{adead_status, guard};
 use adead_core::Result;
 
-/// Writes what `ask` gives of a handle.
+/// Writes the value that `ask` returns for a handle.
 ///
 /// # Safety
 /// As [`reference`] and [`Out::new`].
@@ -22,7 +22,7 @@ pub(crate) unsafe fn asked<H, T>(
     })
 }
 
-/// [`asked`] of a handle that is changed.
+/// As [`asked`], for a handle that the call changes.
 ///
 /// # Safety
 /// As [`exclusive`] and [`Out::new`].
@@ -40,7 +40,7 @@ pub(crate) unsafe fn asked_of<H, T>(
     })
 }
 
-/// Hands out the new handle that `make` makes of another.
+/// Hands out the new handle that `make` makes from another.
 ///
 /// # Safety
 /// As [`asked`].
@@ -54,7 +54,7 @@ pub(crate) unsafe fn made<H, T>(
     unsafe { asked(handle, name, out, |handle| Ok(Box::into_raw(Box::new(make(handle)?)))) }
 }
 
-/// [`made`] of a handle that is changed.
+/// As [`made`], for a handle that the call changes.
 ///
 /// # Safety
 /// As [`asked_of`].

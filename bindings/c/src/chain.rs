@@ -1,4 +1,4 @@
-//! Fused pipelines: operations recorded first, then run as a whole.
+//! Fused pipelines: the caller records operations first, then runs them as a whole.
 
 use crate::call::made;
 use crate::context::adead_context;
@@ -11,20 +11,20 @@ use adead_core::{Attrs, Result, Tensor};
 use std::ffi::{CString, c_char};
 use std::sync::OnceLock;
 
-/// Operations under construction. One thread at a time.
+/// A pipeline under construction. One thread at a time may use it.
 pub struct adead_chain(Pipeline);
 
-/// A chain planned for a device, to be run any number of times. Threads may share one.
+/// A chain that was planned for a device, to be run any number of times. Threads may share one.
 pub struct adead_compiled {
     compiled: Compiled,
     text: OnceLock<CString>,
     dot: OnceLock<CString>,
 }
 
-/// A value of a chain: an input, a constant, or the result of an operation. Another chain's is refused.
+/// A value of a chain: an input, a constant, or the result of an operation. Functions refuse another chain's values.
 pub type adead_value = u64;
 
-/// In place of a value: an optional operand that is left out.
+/// Stands for an absent optional operand.
 pub const ADEAD_NO_VALUE: adead_value = u64::MAX;
 
 /// What a chain was compiled to. The caller sets `struct_size`.
@@ -33,15 +33,15 @@ pub const ADEAD_NO_VALUE: adead_value = u64::MAX;
 pub struct adead_compiled_info {
     /// `sizeof(adead_compiled_info)`.
     pub struct_size: usize,
-    /// Inputs that it is given.
+    /// The number of inputs that a run needs.
     pub inputs: usize,
-    /// Outputs that it gives.
+    /// The number of outputs.
     pub outputs: usize,
-    /// Operations that were recorded and are needed.
+    /// The number of recorded operations that the outputs depend on.
     pub operations: usize,
-    /// Steps that they became.
+    /// The number of steps that these operations became.
     pub steps: usize,
-    /// Bytes of the memory that intermediate values share; on a GPU inputs and outputs too.
+    /// Bytes of the memory that intermediate values share. On a GPU it includes inputs and outputs.
     pub memory: usize,
     /// The device that it runs on: "cpu", "cuda:0".
     pub device: [c_char; 32],
@@ -56,33 +56,33 @@ growing!(unsafe adead_compiled_info, 48 + 32);
 pub struct adead_cache_use {
     /// `sizeof(adead_cache_use)`.
     pub struct_size: usize,
-    /// Chains in it.
+    /// The number of chains in the cache.
     pub entries: u64,
-    /// Chains that it holds at most; the one that was not used for longest goes first.
+    /// The most chains that the cache holds. It evicts the least recently used one.
     pub most: u64,
-    /// Executions that found theirs.
+    /// The number of executions that found their chain in the cache.
     pub hits: u64,
-    /// Executions that compiled theirs.
+    /// The number of executions that compiled their chain.
     pub misses: u64,
 }
 
 // SAFETY: as asked.
 growing!(unsafe adead_cache_use, 40);
 
-/// An empty chain on a context.
+/// Creates an empty chain on a context.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_chain_create(context: *const adead_context, out: *mut *mut adead_chain) -> adead_status {
     // SAFETY: the caller vouches for the pointers.
     unsafe { made(context, "context", out, |context| Ok(adead_chain(context.0.pipeline()))) }
 }
 
-/// Gives a chain up; NULL is fine. What was compiled of it stays.
+/// Destroys a chain; NULL is allowed. What was compiled from it stays valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_chain_destroy(chain: *mut adead_chain) {
     guard_destroy(chain);
 }
 
-/// A tensor that is given each time it runs, in the order of these calls.
+/// Adds an input: a tensor that the caller passes at each run, in the order of these calls.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_chain_input(
     chain: *mut adead_chain,
@@ -100,7 +100,7 @@ pub unsafe extern "C" fn adead_chain_input(
     })
 }
 
-/// A tensor that is the same each time, such as weights. It may be given up.
+/// Adds a constant: a tensor that is the same in each run, such as weights. The caller may destroy its handle.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_chain_constant(
     chain: *mut adead_chain,
@@ -116,9 +116,9 @@ pub unsafe extern "C" fn adead_chain_constant(
     })
 }
 
-/// An operation on `count` values in the order of docs/operations.md, `ADEAD_NO_VALUE` where an optional one is absent;
-/// trailing ones may be left out. `attrs` may be NULL: every attribute has its default. The errors are the operation's own;
-/// then nothing is recorded.
+/// Adds an operation on `count` values, in the order of docs/operations.md. Pass `ADEAD_NO_VALUE` for an absent
+/// optional one; trailing ones may be left out. `attrs` may be NULL, and every attribute then has its default. Errors
+/// are the operation's own; on an error the chain is unchanged.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_chain_op(
     chain: *mut adead_chain,
@@ -141,7 +141,7 @@ pub unsafe extern "C" fn adead_chain_op(
     })
 }
 
-/// A value's elements in another shape of as many, without a copy.
+/// Reshapes a value without a copy; the new shape must have as many elements.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_chain_reshape(
     chain: *mut adead_chain,
@@ -159,8 +159,8 @@ pub unsafe extern "C" fn adead_chain_reshape(
     })
 }
 
-/// Says that a value comes out: in the order of these calls. Without any, the last value does. `invalid_argument` for an input
-/// or a constant.
+/// Makes a value an output, in the order of these calls. Without any call, the last value is the output.
+/// `invalid_argument` for an input or a constant.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_chain_output(chain: *mut adead_chain, value: adead_value) -> adead_status {
     guard(|| {
@@ -169,7 +169,7 @@ pub unsafe extern "C" fn adead_chain_output(chain: *mut adead_chain, value: adea
     })
 }
 
-/// Plans a chain for the device that takes least. It may go on being built, and be compiled again.
+/// Plans a chain for the device with the lowest estimated time. The chain may grow and be compiled again afterwards.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_chain_compile(chain: *const adead_chain, out: *mut *mut adead_compiled) -> adead_status {
     guard(|| {
@@ -181,8 +181,8 @@ pub unsafe extern "C" fn adead_chain_compile(chain: *const adead_chain, out: *mu
     })
 }
 
-/// Runs a chain without inputs once: its `count` outputs. What it was compiled to serves the next one with the same operations
-/// and shapes, whatever its constants.
+/// Runs a chain without inputs once, and returns its `count` outputs. The compiled form is cached: the next chain with
+/// the same operations and shapes reuses it, whatever its constants.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_chain_execute(
     chain: *const adead_chain,
@@ -196,13 +196,13 @@ pub unsafe extern "C" fn adead_chain_execute(
     })
 }
 
-/// Gives up what a chain was compiled to; NULL is fine.
+/// Destroys a compiled chain; NULL is allowed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_compiled_destroy(compiled: *mut adead_compiled) {
     guard_destroy(compiled);
 }
 
-/// Runs it with its `input_count` inputs: its `output_count` outputs.
+/// Runs a compiled chain with its `input_count` inputs, and returns its `output_count` outputs.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_compiled_run(
     compiled: *const adead_compiled,
@@ -226,7 +226,7 @@ pub unsafe extern "C" fn adead_compiled_run(
     })
 }
 
-/// What it is. The caller sets `out->struct_size`.
+/// Describes a compiled chain. The caller sets `out->struct_size`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_compiled_describe(
     compiled: *const adead_compiled,
@@ -251,7 +251,7 @@ pub unsafe extern "C" fn adead_compiled_describe(
     })
 }
 
-/// The plan as a text, a line for each step. It belongs to `compiled` and goes with it.
+/// Returns the plan as text, with a line for each step. The text lives as long as `compiled`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_compiled_text(compiled: *const adead_compiled, out: *mut *const c_char) -> adead_status {
     guard(|| {
@@ -264,7 +264,7 @@ pub unsafe extern "C" fn adead_compiled_text(compiled: *const adead_compiled, ou
     })
 }
 
-/// The plan as a graph in the DOT language, which Graphviz draws. It belongs to `compiled` and goes with it.
+/// Returns the plan as a graph in the DOT language, which Graphviz draws. The text lives as long as `compiled`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_compiled_dot(compiled: *const adead_compiled, out: *mut *const c_char) -> adead_status {
     guard(|| {
@@ -277,8 +277,8 @@ pub unsafe extern "C" fn adead_compiled_dot(compiled: *const adead_compiled, out
     })
 }
 
-/// How the context's cache of what `adead_chain_execute` compiled was used; `adead_context_trim` empties it. The caller sets
-/// `out->struct_size`.
+/// Reports how the context's cache of chains that `adead_chain_execute` compiled was used. `adead_context_trim` empties
+/// the cache. The caller sets `out->struct_size`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_chain_cache(context: *const adead_context, out: *mut adead_cache_use) -> adead_status {
     guard(|| {
@@ -293,26 +293,26 @@ pub unsafe extern "C" fn adead_chain_cache(context: *const adead_context, out: *
     })
 }
 
-/// Where several new tensors go.
+/// The places for several new tensors.
 struct Outputs(*mut *mut adead_tensor, usize);
 
 impl Outputs {
     /// # Safety
     /// `pointer` is NULL or `count` pointers may be written there during the call.
     unsafe fn new(pointer: *mut *mut adead_tensor, count: usize) -> Result<Outputs> {
-        // SAFETY: only its address is looked at.
+        // SAFETY: this reads only the pointer's address.
         unsafe { array(pointer.cast_const().cast::<usize>(), count, "outputs") }?;
         Ok(Outputs(pointer, count))
     }
 
-    /// Hands out what `make` makes, if there is room for as many.
+    /// Hands out the tensors that `make` makes, if there is room for that many.
     fn give(self, expected: usize, make: impl FnOnce() -> Result<Vec<Tensor>>) -> Result<()> {
         if self.1 != expected {
             fail!(InvalidArgument, "there is room for {} outputs and the chain has {expected}", self.1);
         }
         for (i, tensor) in make()?.into_iter().enumerate().take(expected) {
             let handle = Box::into_raw(Box::new(adead_tensor(tensor)));
-            // SAFETY: there are as many places, which the maker vouched for.
+            // SAFETY: the maker vouched for this many places.
             unsafe { self.0.add(i).write(handle) };
         }
         Ok(())

@@ -10,39 +10,39 @@ use adead_core::hal::DeviceInfo;
 use adead_core::{Context, TensorCacheUse};
 use std::ffi::c_char;
 
-/// Opened devices. Threads may share one.
+/// The devices that a program has opened. Threads may share one context.
 pub struct adead_context(pub(crate) Context);
 
-/// What a device is. The caller sets `struct_size`; texts end with NUL and are cut if they are longer.
+/// Describes a device. The caller sets `struct_size`. Texts end with NUL and are cut if they are too long.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct adead_device_info {
     /// `sizeof(adead_device_info)`.
     pub struct_size: usize,
-    /// Bytes of memory, 0 where unknown.
+    /// Bytes of memory; 0 if unknown.
     pub memory: u64,
-    /// Execution units that work at once: threads, multiprocessors.
+    /// Execution units that work at the same time: threads or multiprocessors.
     pub units: u32,
-    /// How it keeps the arithmetic contract: `ADEAD_CONTRACT_…`.
+    /// How the device keeps the arithmetic contract: `ADEAD_CONTRACT_…`.
     pub contract: adead_contract_level,
-    /// How to open it: "cpu", "cuda:0", "vulkan:1".
+    /// The name that opens it: "cpu", "cuda:0", "vulkan:1".
     pub id: [c_char; 32],
-    /// What its kernels are built for: an instruction set, a compute capability.
+    /// What its kernels are built for: an instruction set or a compute capability.
     pub arch: [c_char; 32],
-    /// What its maker calls it.
+    /// The vendor's name for it.
     pub name: [c_char; 128],
-    /// What kind it is: `ADEAD_KIND_…`.
+    /// Its kind: `ADEAD_KIND_…`.
     pub kind: adead_device_kind,
-    /// Whether `uuid` is there: 0 or 1; 0 for a processor.
+    /// Whether `uuid` is valid: 0 or 1. It is 0 for a CPU.
     pub has_uuid: i32,
-    /// What names this very device among all, as the driver has it.
+    /// The device's unique identifier, as the driver reports it.
     pub uuid: [u8; 16],
-    /// Its maker.
+    /// Its vendor.
     pub vendor: [c_char; 32],
-    /// Its driver, with the version; "" for a processor.
+    /// Its driver, with the version; "" for a CPU.
     pub driver: [c_char; 128],
-    /// Where it is on the PCI bus: domain, bus, device and function, as "0000:65:00.0"; "" for a processor, and where the
-    /// driver does not tell.
+    /// Its address on the PCI bus: domain, bus, device and function, as in "0000:65:00.0". "" for a CPU, and if the
+    /// driver doesn't report it.
     pub bus: [c_char; 32],
 }
 
@@ -67,9 +67,9 @@ pub(crate) fn device_info(struct_size: usize, info: &DeviceInfo) -> adead_device
     }
 }
 
-/// Opens a device by name: "auto", "cpu", "cuda" and "vulkan" (the best GPU of each), "cuda:1", "vulkan:1", a part of a
-/// GPU's name, or its UUID; several as one: "hybrid" (the CPU and every GPU), or names with commas between them. NULL is what
-/// `ADEAD_DEVICE` names, else what adead.toml does, else "auto". `opts` may be NULL.
+/// Opens a device by name. A name is "auto", "cpu", "cuda" or "vulkan" (the best GPU of each), "cuda:1", "vulkan:1", a
+/// part of a GPU's name, or its UUID. "hybrid" (the CPU and every GPU), or names separated by commas, open several
+/// devices as one. NULL takes the name in `ADEAD_DEVICE`, or else in adead.toml, or else "auto". `opts` may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_context_open(
     device: *const c_char,
@@ -85,37 +85,38 @@ pub unsafe extern "C" fn adead_context_open(
     })
 }
 
-/// Closes a context; NULL is fine. Tensors that it made stay.
+/// Closes a context; NULL is allowed. Tensors that it made stay valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_context_destroy(context: *mut adead_context) {
     guard_destroy(context);
 }
 
-/// What tensors keep on a device. The caller sets `struct_size`.
+/// The memory that tensors' copies use on a device. The caller sets `struct_size`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct adead_tensor_cache_use {
     /// `sizeof(adead_tensor_cache_use)`.
     pub struct_size: usize,
-    /// The most bytes that tensors keep there.
+    /// The most bytes that tensors may keep on the device.
     pub budget: u64,
-    /// Bytes that they keep; more than the budget only where one operation needs them.
+    /// Bytes that they keep now. More than the budget only while a single operation needs them.
     pub used: u64,
-    /// How many tensors do.
+    /// The number of tensors that have a copy on the device.
     pub tensors: u64,
-    /// How often an operand of an operation was there.
+    /// How often an operation found an operand on the device.
     pub hits: u64,
-    /// How often one had to be moved there.
+    /// How often an operand had to be moved to the device.
     pub misses: u64,
-    /// How often one had to leave for others.
+    /// How often a tensor's copy was evicted for others.
     pub evictions: u64,
 }
 
 // SAFETY: as asked.
 growing!(unsafe adead_tensor_cache_use, 56);
 
-/// What tensors keep on one of the context's devices, by its name; nothing on the CPU and on a GPU that was not used yet. The
-/// caller sets `out->struct_size`. `invalid_argument` for a device that the context has not.
+/// Reports the memory that tensors use on one of the context's devices, by its name. All counts are 0 for the CPU and
+/// for a GPU that was not used yet. The caller sets `out->struct_size`. `invalid_argument` for a device that the
+/// context does not have.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_context_tensor_cache(
     context: *const adead_context,
@@ -135,8 +136,8 @@ pub unsafe extern "C" fn adead_context_tensor_cache(
     })
 }
 
-/// The most bytes that tensors may keep on each of the context's GPUs; half of its memory where this was not called. Those that
-/// were not used for longest leave, now and when others come; no value is lost.
+/// Sets the most bytes that tensors may keep on each of the context's GPUs. The default is half of the GPU's memory.
+/// The least recently used copies are evicted, now and when others arrive. No value is lost.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_context_set_tensor_cache(context: *const adead_context, bytes: u64) -> adead_status {
     guard(|| {
@@ -145,8 +146,9 @@ pub unsafe extern "C" fn adead_context_set_tensor_cache(context: *const adead_co
     })
 }
 
-/// Gives back what the context keeps for its next work: scratch memory goes to the system, worker threads finish what
-/// they have begun and end, copies on GPUs of tensors that are in host memory too go. The next call takes them anew. May be called while other threads compute.
+/// Frees what the context keeps for its next work. Scratch memory returns to the system. Worker threads finish the work
+/// that they have begun, and end. GPU copies of tensors whose values are also in host memory are freed. The next call
+/// allocates again what it needs. Other threads may compute meanwhile.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_context_trim(context: *const adead_context) -> adead_status {
     guard(|| {
@@ -156,7 +158,7 @@ pub unsafe extern "C" fn adead_context_trim(context: *const adead_context) -> ad
     })
 }
 
-/// What the context's device is. The caller sets `out->struct_size`.
+/// Describes the context's device. The caller sets `out->struct_size`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_context_device_info(
     context: *const adead_context,
@@ -171,14 +173,14 @@ pub unsafe extern "C" fn adead_context_device_info(
     })
 }
 
-/// How many devices the context can use.
+/// Returns how many devices the context can use.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_context_device_count(context: *const adead_context, out: *mut usize) -> adead_status {
     // SAFETY: the caller vouches for the pointers.
     unsafe { asked(context, "context", out, |context| Ok(context.0.devices().len())) }
 }
 
-/// What device `index` of those that the context can use is. The caller sets `out->struct_size`.
+/// Describes device `index` of those that the context can use. The caller sets `out->struct_size`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_context_device_at(
     context: *const adead_context,

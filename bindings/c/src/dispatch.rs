@@ -10,35 +10,35 @@ use adead_core::dispatch::Estimate;
 use adead_core::{Attrs, Family, Result, Tensor};
 use std::ffi::c_char;
 
-/// Operations that cost alike, one of `ADEAD_FAMILY_…`.
+/// A group of operations with similar costs, one of `ADEAD_FAMILY_…`.
 pub type adead_family = i32;
 
 /// The most devices that an explanation has room for.
 pub const ADEAD_MAX_ESTIMATES: usize = 16;
 
-/// A threshold that is none: the cost model decides.
+/// No threshold: the cost model decides.
 pub const ADEAD_NO_THRESHOLD: usize = usize::MAX;
 
-/// What a device would take for an operation, in nanoseconds.
+/// A device's estimated time for an operation, in nanoseconds.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 pub struct adead_estimate {
-    /// The work itself.
+    /// The computation.
     pub compute_ns: f64,
-    /// Getting it started.
+    /// Starting it.
     pub launch_ns: f64,
-    /// Moving operands there and the result back.
+    /// Moving operands to the device and the result back.
     pub transfer_ns: f64,
-    /// All of it.
+    /// The sum of these.
     pub total_ns: f64,
-    /// Whether operands and result fit in its memory: 0 or 1.
+    /// Whether operands and result fit in the device's memory: 0 or 1.
     pub fits: i32,
-    /// 0.
+    /// Always 0.
     pub reserved: i32,
 }
 
-/// A choice with its reason and what every device would take. The caller sets `struct_size`; texts end with NUL and are
-/// cut if they are longer.
+/// A choice of device, its reason, and every device's estimate. The caller sets `struct_size`. Texts end with NUL and
+/// are cut if they are too long.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct adead_explanation {
@@ -46,25 +46,25 @@ pub struct adead_explanation {
     pub struct_size: usize,
     /// The chosen device, by its index for `adead_context_device_at`.
     pub device: usize,
-    /// Elements of the largest operand or result: what a threshold is compared with.
+    /// Elements of the largest operand or result. The threshold is compared with this number.
     pub elements: usize,
-    /// Floating-point operations; a multiply-add is two.
+    /// Floating-point operations; a multiply-add counts as two.
     pub flops: f64,
     /// Bytes read and written.
     pub bytes: f64,
-    /// What the operation was priced as.
+    /// The family whose costs were used.
     pub family: adead_family,
-    /// How many of `estimates` are there, in the order of the devices.
+    /// The number of `estimates`, in the order of the devices.
     pub estimate_count: u32,
-    /// What every device would take.
+    /// Each device's estimate.
     pub estimates: [adead_estimate; ADEAD_MAX_ESTIMATES],
-    /// How to open the chosen device: "cpu", "cuda:0".
+    /// The name that opens the chosen device: "cpu", "cuda:0".
     pub id: [c_char; 32],
     /// Why it was chosen.
     pub reason: [c_char; 256],
-    /// Where the operation is divided: rows of its result for each device, in the order of the devices; else 0.
+    /// If the operation is divided: the rows of its result for each device, in the order of the devices. Else 0.
     pub rows: [u64; ADEAD_MAX_ESTIMATES],
-    /// Nanoseconds until all have theirs done; 0 where it is not divided.
+    /// Nanoseconds until all devices have finished their part; 0 if the operation is not divided.
     pub split_ns: f64,
 }
 
@@ -78,23 +78,24 @@ fn family(code: adead_family) -> Result<Family> {
     }
 }
 
-/// The name of a family, such as "matmul"; NULL for a number that is none. Never freed.
+/// Returns the name of a family, such as "matmul", or NULL for an unknown number. The text is never freed.
 #[unsafe(no_mangle)]
 pub extern "C" fn adead_family_name(family: adead_family) -> *const c_char {
     static NAMES: Names = Names::new();
     NAMES.get(usize::try_from(family).ok(), &mut Family::ALL.iter().map(|family| family.name()))
 }
 
-/// The device for work on that many elements in host memory of which nothing else is known, by its index for
-/// `adead_context_device_at`. Takes some nanoseconds; results are the same on every device.
+/// Chooses the device for work on `elements` elements in host memory, if nothing else is known of the work. Returns the
+/// device's index for `adead_context_device_at`. The call takes a few nanoseconds. Results are the same on every
+/// device.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_select(context: *const adead_context, elements: usize, out: *mut usize) -> adead_status {
     // SAFETY: the caller vouches for the pointers.
     unsafe { asked(context, "context", out, |context| Ok(context.0.dispatcher().select(elements))) }
 }
 
-/// On which device `adead_op_run` with the same arguments would run, why, and what every device would take. Runs nothing.
-/// The caller sets `out->struct_size`.
+/// Explains on which device `adead_op_run` would run with the same arguments, why, and what each device would take.
+/// Runs nothing. The caller sets `out->struct_size`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_explain(
     context: *const adead_context,
@@ -146,8 +147,9 @@ pub unsafe extern "C" fn adead_explain(
     })
 }
 
-/// From how many elements on operations of a family go to a GPU and below it to the CPU; `ADEAD_NO_THRESHOLD` lets the
-/// costs decide. Without a GPU it changes nothing. Threads may share the context meanwhile.
+/// Sets the number of elements from which operations of a family run on a GPU; smaller ones run on the CPU. With
+/// `ADEAD_NO_THRESHOLD` the cost model decides. Has no effect without a GPU. Other threads may use the context
+/// meanwhile.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_context_set_threshold(
     context: *const adead_context,
@@ -163,8 +165,9 @@ pub unsafe extern "C" fn adead_context_set_threshold(
     })
 }
 
-/// Sends everything to one of the context's devices by its id ("cpu"), whatever it costs; NULL lets the costs decide.
-/// `invalid_argument` for an id that it does not have. Threads may share the context meanwhile.
+/// Runs everything on one of the context's devices by its id ("cpu"), whatever the cost. NULL lets the cost model
+/// decide again. `invalid_argument` for an id that the context does not have. Other threads may use the context
+/// meanwhile.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_context_force(context: *const adead_context, device: *const c_char) -> adead_status {
     guard(|| {

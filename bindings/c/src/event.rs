@@ -1,4 +1,4 @@
-//! What streams give: events, downloads, timestamps, recordings.
+//! Objects that streams hand out: events, downloads, timestamps, recordings.
 
 use crate::call::{asked, made};
 use crate::context::adead_context;
@@ -8,56 +8,57 @@ use adead_core::gpu::{Download, Event, Recording, Timestamp};
 use std::ffi::c_void;
 use std::time::Duration;
 
-/// A wait without an end.
+/// A wait without a limit.
 pub const ADEAD_FOREVER: u64 = u64::MAX;
 
-/// A point in a stream, to ask, to wait for, and for other streams to wait for. Threads may share one.
+/// A point in a stream. The host can query it and wait for it, and other streams can wait for it. Threads may share
+/// one.
 pub struct adead_event(pub(crate) Event);
 
-/// Bytes on their way to the host. One thread at a time.
+/// Bytes on their way to the host. One thread at a time may use it.
 pub struct adead_download(pub(crate) Option<Download>);
 
-/// A time that a device took. Threads may share one.
+/// A time on a device's clock. Threads may share one.
 pub struct adead_timestamp(pub(crate) Timestamp);
 
-/// Work that was recorded. Threads may share one.
+/// Recorded work. Threads may share one.
 pub struct adead_recording(pub(crate) Recording);
 
-/// The point after everything that the context enqueued so far.
+/// Creates an event at the point after everything that the context has enqueued so far.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_event_create(context: *const adead_context, out: *mut *mut adead_event) -> adead_status {
     // SAFETY: the caller vouches for the pointers.
     unsafe { made(context, "context", out, |context| Ok(adead_event(context.0.event()?))) }
 }
 
-/// Gives an event up; NULL is fine.
+/// Destroys an event; NULL is allowed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_event_destroy(event: *mut adead_event) {
     guard_destroy(event);
 }
 
-/// Whether its stream has come there: 0 or 1.
+/// Returns whether the stream has reached the event: 0 or 1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_event_query(event: *const adead_event, out: *mut i32) -> adead_status {
     // SAFETY: the caller vouches for the pointers.
     unsafe { asked(event, "event", out, |event| Ok(event.0.is_done()?.into())) }
 }
 
-/// Waits until its stream has come there, at most so many nanoseconds; `ADEAD_FOREVER` is no limit. `not_ready` if they
-/// did not suffice.
+/// Waits until the stream has reached the event, for at most the given nanoseconds; `ADEAD_FOREVER` is no limit.
+/// `not_ready` if the time was too short.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_event_wait(event: *const adead_event, nanoseconds: u64) -> adead_status {
     // SAFETY: the caller vouches for the pointer.
     guard(|| unsafe { reference(event, "event") }?.0.wait_for(Duration::from_nanos(nanoseconds)))
 }
 
-/// Gives a download up; NULL is fine.
+/// Destroys a download; NULL is allowed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_download_destroy(download: *mut adead_download) {
     guard_destroy(download);
 }
 
-/// Whether the bytes have arrived: 0 or 1; 1 also once they were read.
+/// Returns whether the bytes have arrived: 0 or 1. It stays 1 after they were read.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_download_query(download: *const adead_download, out: *mut i32) -> adead_status {
     guard(|| {
@@ -72,8 +73,9 @@ pub unsafe extern "C" fn adead_download_query(download: *const adead_download, o
     })
 }
 
-/// Waits for the bytes and says where they are, without a copy, until the download is read or given up. It is memory that the
-/// device reaches, of which there is not much: not to be kept for long. `invalid_argument` once they were read.
+/// Waits for the bytes and returns their address without a copy. The address is valid until the download is read or
+/// destroyed. The device accesses this memory, of which there is little, so don't keep it for long. `invalid_argument`
+/// once the bytes were read.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_download_data(download: *const adead_download, out: *mut *const c_void) -> adead_status {
     guard(|| {
@@ -87,8 +89,8 @@ pub unsafe extern "C" fn adead_download_data(download: *const adead_download, ou
     })
 }
 
-/// Waits for the bytes and copies them to `dst`, once. `invalid_argument` unless `bytes` is what the download has, and the
-/// second time.
+/// Waits for the bytes and copies them to `dst`, once. `invalid_argument` unless `bytes` is the size of the download,
+/// and for a second read.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_download_read(
     download: *mut adead_download,
@@ -108,13 +110,14 @@ pub unsafe extern "C" fn adead_download_read(
     })
 }
 
-/// Gives a timestamp up; NULL is fine.
+/// Destroys a timestamp; NULL is allowed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_timestamp_destroy(timestamp: *mut adead_timestamp) {
     guard_destroy(timestamp);
 }
 
-/// Nanoseconds from `earlier` to `timestamp`, both of one device. `not_ready` before both were taken.
+/// Returns the nanoseconds from `earlier` to `timestamp`, both of one device. `not_ready` until the device has taken
+/// both.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_timestamp_since(
     timestamp: *const adead_timestamp,
@@ -130,7 +133,7 @@ pub unsafe extern "C" fn adead_timestamp_since(
     })
 }
 
-/// Gives a recording up; NULL is fine. Replays of it go on.
+/// Destroys a recording; NULL is allowed. Replays of it go on.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_recording_destroy(recording: *mut adead_recording) {
     guard_destroy(recording);

@@ -1,6 +1,6 @@
-//! Matrices of f32 and streams as numbers, for interpreters and foreign function interfaces: whatever is wrong with a call (a
-//! number that was freed, one of another kind, a NULL, a count that does not fit) is a status, and a call that fails changes
-//! nothing. Calls may come from several threads; they wait for each other.
+//! Matrices of f32 and streams as numbers, for interpreters and foreign function interfaces. Every invalid call returns
+//! a status and changes nothing: a number that was freed or is of another kind, a NULL, a count that doesn't fit.
+//! Several threads may call; calls wait for each other.
 
 use crate::flat_table::{Entry, Kind, Place, Table, count_of, gpu_count, id};
 use crate::pointers::{Out, array, array_mut, fail, optional_text, text};
@@ -9,7 +9,7 @@ use adead_core::{Attrs, Op, Result};
 use std::ffi::{CStr, c_char};
 use std::sync::{Mutex, PoisonError};
 
-/// A matrix or a stream as a number. Never 0 and never negative; a number that was freed is not given out again for 2^24
+/// A matrix or a stream as a number. It is never 0 and never negative. A freed number is not reused for 2^24
 /// allocations.
 pub type adead_flat_handle = i64;
 
@@ -17,7 +17,7 @@ const MOST_OPERANDS: i32 = 16;
 
 static TABLE: Mutex<Table> = Mutex::new(Table::new());
 
-/// A call that has the table.
+/// Runs a call with the table locked.
 fn locked(call: impl FnOnce(&mut Table) -> Result<()>) -> adead_status {
     guard(|| call(&mut TABLE.lock().unwrap_or_else(PoisonError::into_inner)))
 }
@@ -26,7 +26,7 @@ fn place(use_gpu: i32, device: i32) -> Place {
     Place { use_gpu: use_gpu != 0, device }
 }
 
-/// So many values of host memory.
+/// Returns `count` values of host memory.
 fn host_values(count: usize, value: f32) -> Result<Vec<f32>> {
     let mut values = Vec::new();
     if values.try_reserve_exact(count).is_err() {
@@ -36,7 +36,7 @@ fn host_values(count: usize, value: f32) -> Result<Vec<f32>> {
     Ok(values)
 }
 
-/// Attributes from "name=value;name=value".
+/// Parses attributes from "name=value;name=value".
 fn attributes(op: Op, text: &str) -> Result<Attrs> {
     let mut attrs = Attrs::default();
     for part in text.split_terminator(';') {
@@ -48,7 +48,7 @@ fn attributes(op: Op, text: &str) -> Result<Attrs> {
     Ok(attrs)
 }
 
-/// Whether there is a GPU: 0 or 1. It is not opened.
+/// Writes whether the machine has a GPU: 0 or 1. Opens no GPU.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_flat_gpu_available(out: *mut i32) -> adead_status {
     guard(|| {
@@ -59,7 +59,7 @@ pub unsafe extern "C" fn adead_flat_gpu_available(out: *mut i32) -> adead_status
     })
 }
 
-/// How many GPUs there are. They are numbered from 0, the preferred one first.
+/// Writes how many GPUs the machine has. They are numbered from 0, the preferred one first.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_flat_device_count(out: *mut i32) -> adead_status {
     guard(|| {
@@ -70,7 +70,7 @@ pub unsafe extern "C" fn adead_flat_device_count(out: *mut i32) -> adead_status 
     })
 }
 
-/// What a device is reached through: "cpu" where `use_gpu` is 0, else "cuda" or "vulkan". The text stays.
+/// Writes the backend of a device: "cpu" if `use_gpu` is 0, else "cuda" or "vulkan". The text is never freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_flat_backend_name(use_gpu: i32, device: i32, out: *mut *const c_char) -> adead_status {
     guard(|| {
@@ -80,14 +80,14 @@ pub unsafe extern "C" fn adead_flat_backend_name(use_gpu: i32, device: i32, out:
         let backends: [(&str, &CStr); 3] = [("cpu", c"cpu"), ("cuda", c"cuda"), ("vulkan", c"vulkan")];
         match backends.iter().find(|(name, _)| id.starts_with(name)) {
             Some((_, text)) => out.write(text.as_ptr()),
-            None => fail!(Internal, "the device '{id}' is of no backend that this library knows"),
+            None => fail!(Internal, "this library does not know the backend of device '{id}'"),
         }
         Ok(())
     })
 }
 
-/// A matrix of zeros, in the memory of GPU `device`, or of the CPU where `use_gpu` is 0 (`device` is then 0). `out_of_memory`
-/// with the bytes asked and free, `backend_unavailable` where there is no such GPU.
+/// Creates a matrix of zeros in the memory of GPU `device`, or of the CPU if `use_gpu` is 0 (then `device` must be 0).
+/// `out_of_memory` reports the bytes asked and free. `backend_unavailable` if there is no such GPU.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_flat_alloc_zeros(
     rows: i64,
@@ -104,7 +104,7 @@ pub unsafe extern "C" fn adead_flat_alloc_zeros(
     })
 }
 
-/// The same of ones.
+/// Creates a matrix of ones, as `adead_flat_alloc_zeros` does.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_flat_alloc_ones(
     rows: i64,
@@ -122,13 +122,13 @@ pub unsafe extern "C" fn adead_flat_alloc_ones(
     })
 }
 
-/// The bytes of values.
+/// Returns the bytes of values.
 fn bytes_of(values: &[f32]) -> &[u8] {
     // SAFETY: a float is readable as its bytes.
     unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values)) }
 }
 
-/// The same with a copy of rows * cols values.
+/// Creates a matrix with a copy of rows * cols values, as `adead_flat_alloc_zeros` does.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_flat_alloc_upload(
     values: *const f32,
@@ -147,13 +147,13 @@ pub unsafe extern "C" fn adead_flat_alloc_upload(
     })
 }
 
-/// Frees a matrix. Work that was given to a stream before still has it.
+/// Frees a matrix. Work that a stream was given before can still use it.
 #[unsafe(no_mangle)]
 pub extern "C" fn adead_flat_free(matrix: adead_flat_handle) -> adead_status {
     locked(|table| table.remove(matrix, Kind::Matrix))
 }
 
-/// The rows and columns of a matrix. Either pointer may be NULL.
+/// Writes the rows and columns of a matrix. Either pointer may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_flat_shape(matrix: adead_flat_handle, rows: *mut i64, cols: *mut i64) -> adead_status {
     locked(|table| {
@@ -164,7 +164,7 @@ pub unsafe extern "C" fn adead_flat_shape(matrix: adead_flat_handle, rows: *mut 
     })
 }
 
-/// Where a matrix is. Either pointer may be NULL.
+/// Writes which device holds a matrix. Either pointer may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_flat_device(
     matrix: adead_flat_handle,
@@ -179,7 +179,7 @@ pub unsafe extern "C" fn adead_flat_device(
     })
 }
 
-/// Writes an output that may be left out.
+/// Writes an output that the caller may leave out.
 ///
 /// # Safety
 /// `to` is NULL or may be written.
@@ -190,7 +190,8 @@ unsafe fn give<T>(to: *mut T, value: T) {
     }
 }
 
-/// Copies `count` values to a matrix, behind everything that it is used in. `shape_mismatch` unless `count` is rows * cols.
+/// Copies `count` values to a matrix, after all earlier work that uses it. `shape_mismatch` unless `count` is rows *
+/// cols.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_flat_upload(matrix: adead_flat_handle, values: *const f32, count: i64) -> adead_status {
     locked(|table| {
@@ -206,7 +207,8 @@ pub unsafe extern "C" fn adead_flat_upload(matrix: adead_flat_handle, values: *c
     })
 }
 
-/// Waits for what computes a matrix and copies its `count` values to `values`. `shape_mismatch` as for uploads.
+/// Waits for the work that computes a matrix, and copies its `count` values to `values`. `shape_mismatch` unless
+/// `count` is rows * cols.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_flat_download(matrix: adead_flat_handle, values: *mut f32, count: i64) -> adead_status {
     locked(|table| {
@@ -217,7 +219,7 @@ pub unsafe extern "C" fn adead_flat_download(matrix: adead_flat_handle, values: 
     })
 }
 
-/// A copy of a matrix on another device, or on the same one.
+/// Copies a matrix to another device, or to a new matrix on the same one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_flat_to(
     matrix: adead_flat_handle,
@@ -240,8 +242,8 @@ pub unsafe extern "C" fn adead_flat_to(
     })
 }
 
-/// a times b: [m, k] and [k, n] give [m, n]. On the device where both are, on `stream`, or on the device's own where it is 0.
-/// It returns when the work is enqueued.
+/// Multiplies a and b: [m, k] and [k, n] give [m, n]. The work runs on the device that holds both, on `stream`, or on
+/// the device's own stream if `stream` is 0. The call returns when the work is enqueued.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_flat_matmul(
     a: adead_flat_handle,
@@ -257,9 +259,10 @@ pub unsafe extern "C" fn adead_flat_matmul(
     })
 }
 
-/// Any operation of docs/operations.md by its name, into a matrix that is there: `count` operands in its order, 0 for an
-/// optional one that is absent, and attributes as "name=value;name=value" or NULL. All are matrices of one device; `result` has
-/// the shape that follows and is none of the operands. `stream` as for a product.
+/// Runs any operation of docs/operations.md by its name, into an existing matrix. `count` operands are in its order,
+/// with 0 for an absent optional one. Attributes are "name=value;name=value" or NULL. All matrices must be on one
+/// device. `result` must have the shape that follows from the operands, and must not be one of them. `stream` is as for
+/// a product.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_flat_run(
     op: *const c_char,
@@ -281,8 +284,8 @@ pub unsafe extern "C" fn adead_flat_run(
     })
 }
 
-/// A stream: work given to it is done in order, beside that of other streams. A matrix that is used in another stream than
-/// before waits for what the former has.
+/// Creates a stream. Its work runs in order, concurrently with other streams' work. Before a stream uses a matrix, it
+/// waits for the work of the stream that used the matrix last.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_flat_stream_create(
     use_gpu: i32,
@@ -300,13 +303,13 @@ pub unsafe extern "C" fn adead_flat_stream_create(
     })
 }
 
-/// Waits for all that a stream was given. The first error that the device found in it.
+/// Waits for all work of a stream. Returns the first error that the device found in it.
 #[unsafe(no_mangle)]
 pub extern "C" fn adead_flat_stream_sync(stream: adead_flat_handle) -> adead_status {
     locked(|table| table.stream(stream)?.1.synchronize())
 }
 
-/// Whether a stream has done all that it was given: 0 or 1.
+/// Writes whether a stream has finished all its work: 0 or 1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_flat_stream_query(stream: adead_flat_handle, out: *mut i32) -> adead_status {
     locked(|table| {
@@ -326,8 +329,8 @@ pub extern "C" fn adead_flat_stream_destroy(stream: adead_flat_handle) -> adead_
     })
 }
 
-/// Enqueues copies of `counts[i]` values at `values[i]` to `matrices[i]`, `batch` of them; the values are the caller's again
-/// when it returns. Everything is checked before anything is enqueued.
+/// Enqueues `batch` uploads of `counts[i]` values at `values[i]` to `matrices[i]`. The caller may reuse the values when
+/// the call returns. All arguments are checked before anything is enqueued.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_flat_async_upload_batch(
     stream: adead_flat_handle,
@@ -363,7 +366,7 @@ pub unsafe extern "C" fn adead_flat_async_upload_batch(
     })
 }
 
-/// How many matrices and streams there are.
+/// Writes how many matrices and streams exist.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_flat_count(out: *mut i64) -> adead_status {
     locked(|table| {
@@ -374,7 +377,7 @@ pub unsafe extern "C" fn adead_flat_count(out: *mut i64) -> adead_status {
     })
 }
 
-/// Waits for all work, frees every matrix and stream and closes every device. Numbers from before are invalid.
+/// Waits for all work, frees every matrix and stream, and closes every device. All earlier numbers become invalid.
 #[unsafe(no_mangle)]
 pub extern "C" fn adead_flat_reset() -> adead_status {
     locked(|table| {

@@ -1,4 +1,4 @@
-//! Numbers that stand for matrices and streams, and what is done with these.
+//! The table behind the flat interface: numbers for matrices and streams, and the operations on them.
 
 use crate::flat::adead_flat_handle;
 use crate::gpu::{gpu, gpus};
@@ -7,18 +7,18 @@ use adead_core::gpu::{Buffer, Operand, Stream};
 use adead_core::{Attrs, Context, DType, Meta, Op, Result, Shape};
 use std::sync::Arc;
 
-/// Which device: the CPU, or a GPU by its number.
+/// A device: the CPU, or a GPU by its number.
 #[derive(Clone, Copy, PartialEq)]
 pub struct Place {
     pub use_gpu: bool,
     pub device: i32,
 }
 
-/// A device that was used.
+/// A device that was opened.
 pub struct Device {
     pub place: Place,
     pub context: Context,
-    /// That of work which names none.
+    /// The stream for work that names none.
     pub stream: Stream,
 }
 
@@ -27,7 +27,7 @@ pub struct Matrix {
     pub buffer: Arc<Buffer>,
     pub rows: i64,
     pub cols: i64,
-    /// The stream that used it last; 0 is the device's own. One that is gone has done its work.
+    /// The stream that used it last; 0 is the device's own. A stream that was freed has finished its work.
     pub used_in: adead_flat_handle,
 }
 
@@ -68,22 +68,22 @@ impl Entry {
 }
 
 struct Slot {
-    /// How often it was used.
+    /// How often the slot was used.
     generation: u64,
-    /// None where it is free.
+    /// None if the slot is free.
     entry: Option<Entry>,
 }
 
-/// A number has a slot's place in its lower half, counted from 1, and above that how often the slot was used and the kind. So a
-/// number that was freed is known as such, also when its place is taken again.
+/// A number holds a slot's index, counted from 1, in its lower half. Above that it holds how often the slot was used,
+/// and the kind. So a freed number is recognised, even after its slot is reused.
 const KIND_SHIFT: u32 = 56;
 const GENERATION_SHIFT: u32 = 32;
 const GENERATIONS: u64 = 0xff_ffff;
 
-/// All matrices and streams, and the devices that were used, each opened once.
+/// All matrices and streams, and the devices in use, each opened once.
 pub struct Table {
     slots: Vec<Slot>,
-    /// Places that are free, the one that was freed last at the end.
+    /// The free slots; the most recently freed one is last.
     freed: Vec<u32>,
     pub devices: Vec<Device>,
 }
@@ -93,20 +93,20 @@ impl Table {
         Table { slots: Vec::new(), freed: Vec::new(), devices: Vec::new() }
     }
 
-    /// Room for one more, which the next `add` takes.
+    /// Reserves room for one more entry, which the next `add` uses.
     pub fn reserve(&mut self) -> Result<()> {
         let count = self.slots.len();
         if count >= u32::MAX as usize {
-            fail!(OutOfMemory, "{count} matrices and streams are all that there can be");
+            fail!(OutOfMemory, "there are {count} matrices and streams, the most that are possible");
         }
-        // Every slot's place can be freed without memory.
+        // Reserve for every slot, so that freeing never allocates.
         if self.slots.try_reserve(1).is_err() || self.freed.try_reserve(count + 1 - self.freed.len()).is_err() {
             fail!(OutOfMemory, "no memory for {} matrices and streams", count + 1);
         }
         Ok(())
     }
 
-    /// The number of a new entry.
+    /// Adds an entry and returns its number.
     pub fn add(&mut self, entry: Entry) -> adead_flat_handle {
         let at = self.freed.pop().map_or(self.slots.len(), |at| at as usize);
         if at == self.slots.len() {
@@ -118,7 +118,7 @@ impl Table {
         (kind << KIND_SHIFT | slot.generation << GENERATION_SHIFT | (at as u64 + 1)) as adead_flat_handle
     }
 
-    /// The slot of a number that stands for such a thing.
+    /// Finds the slot of a number that stands for an entry of this kind.
     fn find(&mut self, handle: adead_flat_handle, kind: Kind) -> Result<(usize, &mut Entry)> {
         let (bits, wanted) = (handle as u64, kind.name());
         let own = [Kind::Matrix, Kind::Stream].into_iter().find(|&own| own as u64 == bits >> KIND_SHIFT);
@@ -151,7 +151,7 @@ impl Table {
         }
     }
 
-    /// Lets go of what a number stands for.
+    /// Removes the entry of a number.
     pub fn remove(&mut self, handle: adead_flat_handle, kind: Kind) -> Result<()> {
         let at = self.find(handle, kind)?.0;
         self.slots[at].entry = None;
@@ -163,7 +163,7 @@ impl Table {
         self.slots.len() - self.freed.len()
     }
 
-    /// Lets go of everything; numbers from before stay known as freed.
+    /// Removes every entry. Earlier numbers are still recognised as freed.
     pub fn reset(&mut self) {
         for (at, slot) in self.slots.iter_mut().enumerate() {
             if slot.entry.take().is_some() {
@@ -174,12 +174,12 @@ impl Table {
     }
 }
 
-/// How many GPUs there are.
+/// Returns how many GPUs the machine has.
 pub fn gpu_count() -> Result<i32> {
     Ok(gpus()?.len() as i32)
 }
 
-/// What a place is called: "cpu", "cuda:0". It is not opened.
+/// Returns the name of a place: "cpu", "cuda:0". Opens no device.
 pub fn id(at: Place) -> Result<String> {
     let Place { use_gpu, device } = at;
     if !use_gpu {
@@ -198,7 +198,7 @@ pub fn id(at: Place) -> Result<String> {
     Ok(gpu(device as usize)?.info.id.clone())
 }
 
-/// How many values a matrix has.
+/// Returns how many values a matrix has.
 pub fn count_of(rows: i64, cols: i64) -> Result<usize> {
     if rows < 0 || cols < 0 {
         fail!(InvalidArgument, "[{rows}, {cols}]: a matrix has no negative size");
@@ -210,7 +210,7 @@ pub fn count_of(rows: i64, cols: i64) -> Result<usize> {
 }
 
 impl Table {
-    /// The device at a place, opened if it was not.
+    /// Returns the device at a place, and opens it if necessary.
     pub fn device(&mut self, at: Place) -> Result<&mut Device> {
         let found = self.devices.iter().position(|device| device.place == at);
         let index = match found {
@@ -225,7 +225,7 @@ impl Table {
         Ok(&mut self.devices[index])
     }
 
-    /// A new matrix with a copy of values, or of zeros where there are none.
+    /// Makes a matrix with a copy of values, or of zeros without values.
     pub fn make(&mut self, values: Option<&[u8]>, rows: i64, cols: i64, at: Place) -> Result<adead_flat_handle> {
         let bytes = count_of(rows, cols)? * size_of::<f32>();
         self.reserve()?;
@@ -237,7 +237,7 @@ impl Table {
         Ok(self.add(Entry::Matrix(Matrix::new(at, buffer, rows, cols))))
     }
 
-    /// Refuses a stream, 0 being the device's own, that is not at a place.
+    /// Refuses a stream that is not at a place; 0 is the device's own.
     pub fn check_stream(&mut self, handle: adead_flat_handle, at: Place) -> Result<()> {
         if handle != 0 && self.stream(handle)?.0 != at {
             fail!(InvalidArgument, "the stream is of another device than the matrix");
@@ -245,7 +245,7 @@ impl Table {
         self.device(at).map(drop)
     }
 
-    /// Waits for a stream, 0 being the device's own; one that is gone has done its work.
+    /// Waits for a stream; 0 is the device's own. A stream that was freed has finished its work.
     pub fn wait(&mut self, handle: adead_flat_handle, at: Place) -> Result<()> {
         if handle == 0 {
             return self.device(at)?.stream.synchronize();
@@ -253,7 +253,7 @@ impl Table {
         self.stream(handle).map_or(Ok(()), |(_, stream)| stream.synchronize())
     }
 
-    /// Before a matrix is used in a stream: what another stream has of it is done.
+    /// Prepares a matrix for use in a stream: waits for another stream's work on it.
     pub fn hand_over(&mut self, matrix: adead_flat_handle, stream: adead_flat_handle) -> Result<()> {
         let (used_in, at) = self.matrix(matrix).map(|it| (it.used_in, it.place))?;
         if used_in != stream {
@@ -320,14 +320,14 @@ impl Table {
         }
     }
 
-    /// What a matrix has, on the host.
+    /// Copies a matrix's values to the host.
     pub fn values(&mut self, handle: adead_flat_handle, into: &mut [u8]) -> Result<()> {
         let (used_in, at, buffer) = self.matrix(handle).map(|it| (it.used_in, it.place, it.buffer.clone()))?;
         self.wait(used_in, at)?;
         buffer.read_bytes(0, into)
     }
 
-    /// The bytes of a matrix, if it has so many values.
+    /// Returns the size of a matrix in bytes, if it has `count` values.
     pub fn bytes(&mut self, handle: adead_flat_handle, count: i64) -> Result<usize> {
         let Matrix { rows, cols, .. } = *self.matrix(handle)?;
         if count != rows * cols {

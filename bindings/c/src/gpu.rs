@@ -1,4 +1,4 @@
-//! The GPUs of this machine, and what a context's own stream does.
+//! The GPUs of this machine, and the work of a context's own stream.
 
 use crate::buffer::adead_buffer;
 use crate::context::{adead_context, adead_device_info, device_info};
@@ -12,7 +12,7 @@ use adead_core::{Result, Status, devices};
 use std::ffi::c_void;
 use std::ptr::null;
 
-/// What kind of device, one of `ADEAD_KIND_…`.
+/// A kind of device, one of `ADEAD_KIND_…`.
 pub type adead_device_kind = i32;
 
 /// A device's memory, in bytes. The caller sets `struct_size`.
@@ -21,22 +21,23 @@ pub type adead_device_kind = i32;
 pub struct adead_memory_use {
     /// `sizeof(adead_memory_use)`.
     pub struct_size: usize,
-    /// What it has.
+    /// All memory of the device.
     pub total: u64,
-    /// What the driver says is left for this process; what adead has not taken where it does not say.
+    /// Bytes that the driver reports as available to this process. If the driver reports nothing: the bytes that adead
+    /// has not allocated.
     pub free: u64,
-    /// Taken from the driver by this process through adead.
+    /// Bytes that this process has allocated from the driver through adead.
     pub held: u64,
-    /// Of that, in use.
+    /// Bytes of `held` in use.
     pub used: u64,
-    /// Allocations in use.
+    /// The number of allocations in use.
     pub allocations: u64,
 }
 
 // SAFETY: as asked.
 growing!(unsafe adead_memory_use, 48);
 
-/// Every GPU that may be used.
+/// Returns every GPU that may be used.
 #[inline(never)]
 pub(crate) fn gpus() -> Result<Vec<Gpu>> {
     match devices::gpus(&Config::load()?) {
@@ -45,8 +46,8 @@ pub(crate) fn gpus() -> Result<Vec<Gpu>> {
     }
 }
 
-/// How many GPUs this machine has, of those that `ADEAD_VISIBLE_DEVICES` leaves; 0 without a driver. One that there is
-/// through CUDA and Vulkan is one.
+/// Returns how many GPUs this machine has, among those that `ADEAD_VISIBLE_DEVICES` allows; 0 without a driver. A GPU
+/// that both CUDA and Vulkan see counts once.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_gpu_count(out: *mut usize) -> adead_status {
     guard(|| {
@@ -57,8 +58,8 @@ pub unsafe extern "C" fn adead_gpu_count(out: *mut usize) -> adead_status {
     })
 }
 
-/// Opens the best GPU, as "vulkan" does: one of its own memory before one in the processor, and a software one only where
-/// there is no other; through CUDA where Vulkan has none. `backend_unavailable` says why there is none.
+/// Opens the best GPU, as "vulkan" does. A GPU with its own memory comes before one in the processor; a software device
+/// is used only if there is no other. CUDA is used if Vulkan has no GPU. `backend_unavailable` says why there is none.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_gpu_open(out: *mut *mut adead_context) -> adead_status {
     guard(|| {
@@ -69,8 +70,8 @@ pub unsafe extern "C" fn adead_gpu_open(out: *mut *mut adead_context) -> adead_s
     })
 }
 
-/// What GPU `index` is: the preferred one is 0, software ones come last. It is not opened, and the contract level of one
-/// through Vulkan says `ADEAD_CONTRACT_EMULATED` as long as nobody has looked how it computes. The caller sets
+/// Describes GPU `index`. 0 is the preferred one; software devices come last. The call opens no GPU. For a Vulkan GPU
+/// whose arithmetic was not tested yet, the contract level is `ADEAD_CONTRACT_EMULATED`. The caller sets
 /// `out->struct_size`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_gpu_info(index: usize, out: *mut adead_device_info) -> adead_status {
@@ -78,7 +79,7 @@ pub unsafe extern "C" fn adead_gpu_info(index: usize, out: *mut adead_device_inf
     unsafe { adead_gpu_backend_info(index, 0, out) }
 }
 
-/// Through how many backends there is GPU `index`: 2 where CUDA and Vulkan have it.
+/// Returns how many backends see GPU `index`: 2 if CUDA and Vulkan do.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_gpu_backend_count(index: usize, out: *mut usize) -> adead_status {
     guard(|| {
@@ -89,7 +90,7 @@ pub unsafe extern "C" fn adead_gpu_backend_count(index: usize, out: *mut usize) 
     })
 }
 
-/// GPU `index`.
+/// Returns GPU `index`.
 pub(crate) fn gpu(index: usize) -> Result<Gpu> {
     let mut gpus = gpus()?;
     if index >= gpus.len() {
@@ -98,8 +99,8 @@ pub(crate) fn gpu(index: usize) -> Result<Gpu> {
     Ok(gpus.swap_remove(index))
 }
 
-/// What GPU `index` is through its backend `backend`, the preferred one, which `adead_gpu_info` tells of, being 0. The
-/// caller sets `out->struct_size`.
+/// Describes GPU `index` as its backend `backend` sees it. Backend 0 is the preferred one, which `adead_gpu_info`
+/// describes. The caller sets `out->struct_size`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_gpu_backend_info(
     index: usize,
@@ -120,7 +121,8 @@ pub unsafe extern "C" fn adead_gpu_backend_info(
     })
 }
 
-/// The memory of the context's GPU, or of the host where it has none. The caller sets `out->struct_size`.
+/// Reports the memory of the context's GPU, or of the host if the context has no GPU. The caller sets
+/// `out->struct_size`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_memory(context: *const adead_context, out: *mut adead_memory_use) -> adead_status {
     guard(|| {
@@ -135,9 +137,9 @@ pub unsafe extern "C" fn adead_memory(context: *const adead_context, out: *mut a
     })
 }
 
-/// Enqueues a kernel over `groups[0]`·`groups[1]`·`groups[2]` workgroups, with `count` buffers in the order of their set
-/// and binding. It returns at once; reading a buffer, or `adead_wait`, waits. `invalid_argument` says what does not
-/// fit: the number of buffers, their sizes, the groups, missing push constants.
+/// Enqueues a kernel over `groups[0]`·`groups[1]`·`groups[2]` workgroups, with `count` buffers in the order of set and
+/// binding. The call returns at once; reading a buffer waits, and so does `adead_wait`. `invalid_argument` says what
+/// does not fit: the number of buffers, their sizes, the groups, missing push constants.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_dispatch(
     context: *const adead_context,
@@ -150,7 +152,7 @@ pub unsafe extern "C" fn adead_dispatch(
     unsafe { adead_dispatch_with(context, kernel, buffers, count, null(), 0, groups) }
 }
 
-/// `adead_dispatch` with the `push_bytes` bytes of the kernel's push constants at `push`.
+/// Does as `adead_dispatch`, with the `push_bytes` bytes of the kernel's push constants at `push`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_dispatch_with(
     context: *const adead_context,
@@ -171,7 +173,7 @@ pub unsafe extern "C" fn adead_dispatch_with(
     })
 }
 
-/// Waits until everything that the context enqueued has finished.
+/// Waits until everything that the context has enqueued has finished.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_wait(context: *const adead_context) -> adead_status {
     // SAFETY: the caller vouches for the pointer.

@@ -1,4 +1,4 @@
-//! What machine this is.
+//! A description of this machine.
 
 use crate::pointers::{fixed, growing, report};
 use crate::status::{adead_status, guard};
@@ -18,15 +18,15 @@ pub const ADEAD_MAX_CACHES: usize = 8;
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 pub struct adead_cache {
-    /// 1 is the nearest.
+    /// The level; 1 is nearest to the core.
     pub level: u32,
-    /// Bytes of a line.
+    /// Bytes of a cache line.
     pub line: u32,
     /// Bytes.
     pub size: u64,
 }
 
-/// A report on the machine. The caller sets `struct_size`; texts end with NUL and are cut if they are longer.
+/// A report on the machine. The caller sets `struct_size`. Texts end with NUL and are cut if they are too long.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct adead_hardware {
@@ -34,25 +34,25 @@ pub struct adead_hardware {
     pub struct_size: usize,
     /// Bytes of host memory that this process could use if it were alone.
     pub memory_total: u64,
-    /// Bytes of host memory that it could use now.
+    /// Bytes of host memory that this process could use now.
     pub memory_available: u64,
     /// Physical cores that this process may use.
     pub cpu_cores: u32,
     /// Hardware threads that this process may use.
     pub cpu_threads: u32,
-    /// Nominal frequency in MHz, 0 where unknown.
+    /// The nominal frequency in MHz; 0 if unknown.
     pub cpu_frequency_mhz: u32,
     /// The mode that suits the machine.
     pub recommended: adead_mode,
-    /// How many of `cpu_caches` are there, from the nearest.
+    /// The number of `cpu_caches`, from the nearest level.
     pub cpu_cache_count: usize,
     /// The caches.
     pub cpu_caches: [adead_cache; ADEAD_MAX_CACHES],
     /// "GenuineIntel", "AuthenticAMD", …
     pub cpu_vendor: [c_char; 32],
-    /// The maker's name for the processor.
+    /// The vendor's name for the processor.
     pub cpu_model: [c_char; 128],
-    /// Instruction-set extensions that kernels may use, with a space between them.
+    /// Instruction-set extensions that kernels may use, separated by spaces.
     pub cpu_features: [c_char; 512],
     /// How many GPUs `adead_gpu_info` can describe.
     pub gpu_count: usize,
@@ -61,7 +61,7 @@ pub struct adead_hardware {
 // SAFETY: as asked.
 growing!(unsafe adead_hardware, 848);
 
-/// Looks at the machine: processor, memory, GPUs and the mode that suits it. The caller sets `out->struct_size`.
+/// Describes the machine: processor, memory, GPUs and the recommended mode. The caller sets `out->struct_size`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_hardware_report(out: *mut adead_hardware) -> adead_status {
     guard(|| {

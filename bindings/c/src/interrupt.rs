@@ -1,4 +1,4 @@
-//! Flags that end long work early.
+//! Flags that end long calls early.
 
 use crate::pointers::Out;
 use crate::status::{adead_status, guard, guard_destroy};
@@ -9,19 +9,19 @@ use std::ptr::null;
 /// A flag that ends long calls early. Threads and signal handlers may share one.
 pub struct adead_interrupt(Interrupt);
 
-/// Has the core look at a flag on this thread; the one before.
+/// Makes the core watch a flag on this thread. Returns the flag that it watched before.
 ///
 /// # Safety
-/// It is NULL or lives until another one takes its place.
+/// The pointer is NULL, or stays valid until another one takes its place.
 unsafe fn watch(interrupt: *const adead_interrupt) -> *const adead_interrupt {
-    // SAFETY: as asked; every flag that was given before is one's field.
+    // SAFETY: as asked; every earlier flag is the field of an `adead_interrupt`.
     unsafe {
         let before = Interrupt::watch(interrupt.as_ref().map_or(null(), |interrupt| &raw const interrupt.0));
         if before.is_null() { null() } else { before.byte_sub(offset_of!(adead_interrupt, 0)).cast() }
     }
 }
 
-/// A flag that is not set.
+/// Creates a flag that is not set.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_interrupt_create(out: *mut *mut adead_interrupt) -> adead_status {
     guard(|| {
@@ -31,10 +31,11 @@ pub unsafe extern "C" fn adead_interrupt_create(out: *mut *mut adead_interrupt) 
     })
 }
 
-/// Gives a flag up; NULL is fine. No other thread has it from `adead_interrupt_watch` any more; the calling thread then has none.
+/// Destroys a flag; NULL is allowed. No other thread may still watch it through `adead_interrupt_watch`. If the calling
+/// thread watches it, the thread then watches none.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_interrupt_destroy(interrupt: *mut adead_interrupt) {
-    // SAFETY: a flag that is watched has not been given up.
+    // SAFETY: a watched flag has not been destroyed.
     unsafe {
         let watched = watch(null());
         if !std::ptr::eq(watched, interrupt) {
@@ -44,8 +45,8 @@ pub unsafe extern "C" fn adead_interrupt_destroy(interrupt: *mut adead_interrupt
     guard_destroy(interrupt);
 }
 
-/// Sets a flag, or with 0 takes it back; NULL is fine. Calls that saw it end all the same. Async-signal-safe: a signal handler may
-/// call it, as may any thread.
+/// Sets a flag, or clears it if the value is 0; NULL is allowed. Calls that have seen the flag set still end early. Any
+/// thread may call this, and so may a signal handler: it is async-signal-safe.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_interrupt_set(interrupt: *mut adead_interrupt, value: i32) {
     // SAFETY: the caller vouches for the pointer.
@@ -54,20 +55,20 @@ pub unsafe extern "C" fn adead_interrupt_set(interrupt: *mut adead_interrupt, va
     }
 }
 
-/// Whether a flag is set: 0 or 1; NULL is not. Async-signal-safe.
+/// Returns whether a flag is set: 0 or 1. NULL is not set. Async-signal-safe.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_interrupt_get(interrupt: *const adead_interrupt) -> i32 {
     // SAFETY: the caller vouches for the pointer.
     unsafe { interrupt.as_ref() }.is_some_and(|interrupt| interrupt.0.is_set()).into()
 }
 
-/// From here on, long calls of the calling thread end with `not_ready` within 0.1 s while the flag is set: operations, programs and
-/// pipelines on the processor, and waiting for a GPU, where what it was given goes on. Calls of a few milliseconds are done whole.
-/// A call that ends early gives no result, but parts of the arrays and buffers that it was to write may be written; everything
-/// works as before afterwards. NULL: nothing ends them.
+/// Makes the calling thread watch a flag; NULL ends that. While the flag is set, the thread's long calls end with
+/// `not_ready` within 0.1 s. Long calls are operations, programs and pipelines on the CPU, and waits for a GPU. Work
+/// that the GPU was given goes on. Calls of a few milliseconds finish. A call that ends early gives no result, but may
+/// have written parts of its output arrays and buffers. Everything works as before afterwards.
 ///
-/// The flag that there was before, or NULL, is what the function returns, to be put back: a flag must be watched by no thread when
-/// it is given up.
+/// Returns the flag that the thread watched before, or NULL, so that the caller can restore it. No thread may watch a
+/// flag when it is destroyed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_interrupt_watch(interrupt: *const adead_interrupt) -> *const adead_interrupt {
     // SAFETY: the caller vouches that the flag lives until another one, or NULL, takes its place.

@@ -1,4 +1,4 @@
-//! Kernels of the caller's, from SPIR-V for Vulkan's devices, from PTX and machine code for CUDA's.
+//! The caller's own kernels: SPIR-V for Vulkan devices, PTX and machine code for CUDA devices.
 
 use crate::buffer::adead_buffer;
 use crate::context::adead_context;
@@ -8,27 +8,27 @@ use adead_core::Result;
 use adead_core::gpu::{Buffer, Kernel, PipelineOptions};
 use std::ffi::{CString, c_char, c_void};
 
-/// A kernel, compiled for a context's GPU. It never changes, so threads may share one.
+/// A kernel that was compiled for a context's GPU. It never changes, so threads may share one.
 pub struct adead_kernel {
     kernel: Kernel,
     name: CString,
 }
 
-/// What a dispatch of a kernel must give. The caller sets `struct_size`.
+/// What a dispatch of a kernel must pass. The caller sets `struct_size`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct adead_kernel_details {
     /// `sizeof(adead_kernel_details)`.
     pub struct_size: usize,
-    /// The entry point. It belongs to the kernel.
+    /// The entry point. The text belongs to the kernel.
     pub name: *const c_char,
     /// The number of buffers.
     pub parameter_count: usize,
-    /// Bytes of push constants, 0 without any.
+    /// Bytes of push constants; 0 if it has none.
     pub push_bytes: usize,
     /// Threads of a workgroup in x, y, z.
     pub workgroup: [u32; 3],
-    /// 0.
+    /// Always 0.
     pub reserved: u32,
 }
 
@@ -41,18 +41,18 @@ growing!(unsafe adead_kernel_details, 48);
 pub struct adead_parameter {
     /// `sizeof(adead_parameter)`.
     pub struct_size: usize,
-    /// The least bytes that a buffer for it has.
+    /// The least bytes that a buffer for it must have.
     pub least: u64,
-    /// Bytes of an element of its array of any length, 0 without one: what a buffer has beyond `least` must be a
+    /// Bytes of an element of its runtime-sized array, or 0 without one. A buffer's bytes beyond `least` must be a
     /// multiple of it.
     pub stride: u64,
     /// Its descriptor set.
     pub set: u32,
     /// Its binding.
     pub binding: u32,
-    /// Not 0: the kernel declares that it never writes it.
+    /// Not 0: the kernel declares that it never writes the buffer.
     pub readonly: i32,
-    /// 0.
+    /// Always 0.
     pub reserved: i32,
 }
 
@@ -63,13 +63,13 @@ growing!(unsafe adead_parameter, 40);
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct adead_constant {
-    /// Its number.
+    /// The constant's id.
     pub id: u32,
-    /// Its value: integers and booleans as they are, a float by its bits.
+    /// Its value: an integer, 0 or 1 for a boolean, or the bits of a float.
     pub value: u32,
 }
 
-/// A checked call of a kernel.
+/// A call of a kernel whose arguments were checked.
 pub(crate) struct Call<'a> {
     pub kernel: &'a Kernel,
     pub buffers: &'a [&'a Buffer],
@@ -79,7 +79,7 @@ pub(crate) struct Call<'a> {
 
 impl<'a> Call<'a> {
     /// # Safety
-    /// The pointers are NULL or what their types and counts say; `groups` has three values.
+    /// The pointers are NULL or match their types and counts; `groups` has three values.
     pub unsafe fn new(
         kernel: *const adead_kernel,
         buffers: *const *mut adead_buffer,
@@ -96,7 +96,7 @@ impl<'a> Call<'a> {
         if let Some(i) = buffers.iter().position(|buffer| buffer.is_null()) {
             fail!(InvalidArgument, "buffers[{i}] is NULL");
         }
-        // SAFETY: none is NULL, and a handle is the address of its Buffer.
+        // SAFETY: no handle is NULL, and a handle is the address of its Buffer.
         let buffers = unsafe { std::slice::from_raw_parts(buffers.as_ptr().cast(), buffers.len()) };
         Ok(Call { kernel: &kernel.kernel, buffers, push, groups: [groups[0], groups[1], groups[2]] })
     }
@@ -106,9 +106,9 @@ fn handle(kernel: Kernel) -> adead_kernel {
     adead_kernel { name: CString::new(kernel.name()).unwrap_or_default(), kernel }
 }
 
-/// A kernel from a SPIR-V file: its entry point "main", else its first, with every specialization constant at its
-/// default. `io` if the file can't be read, `invalid_kernel` if it is malformed or the driver refuses it, `unsupported`
-/// if it needs what the device has not.
+/// Loads a kernel from a SPIR-V file. The entry point is "main", or else the module's first; every specialization
+/// constant has its default. `io` if the file can't be read. `invalid_kernel` if it is malformed or the driver refuses
+/// it. `unsupported` if the kernel needs a feature that the device does not have.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_kernel_load_spirv(
     context: *const adead_context,
@@ -124,7 +124,7 @@ pub unsafe extern "C" fn adead_kernel_load_spirv(
     })
 }
 
-/// A kernel from the `bytes` bytes of a SPIR-V module at `data`, at any address.
+/// Loads a kernel from the `bytes` bytes of a SPIR-V module at `data`. The address needs no alignment.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_kernel_load_spirv_bytes(
     context: *const adead_context,
@@ -142,9 +142,10 @@ pub unsafe extern "C" fn adead_kernel_load_spirv_bytes(
     })
 }
 
-/// A kernel from a PTX file, its first: its leading 64-bit parameters are buffers, the rest push constants. `io` if the
-/// file can't be read, `invalid_kernel` if it is malformed or the driver refuses it, `unsupported` if it needs what the
-/// device or its driver has not; and on a Vulkan device, with the CUDA device that is the same GPU.
+/// Loads the first kernel of a PTX file. Its leading 64-bit parameters are buffers, the others push constants. `io` if
+/// the file can't be read. `invalid_kernel` if it is malformed or the driver refuses it. `unsupported` if it needs a
+/// feature that the device or its driver does not have. On a Vulkan device, `unsupported` names the CUDA device that is
+/// the same GPU.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_kernel_load_ptx(
     context: *const adead_context,
@@ -160,10 +161,10 @@ pub unsafe extern "C" fn adead_kernel_load_ptx(
     })
 }
 
-/// A kernel from the `bytes` bytes of PTX at `data`, with or without a zero at the end: the one called `entry`, or with
-/// NULL the first, with workgroups of `workgroup[0]`·`workgroup[1]`·`workgroup[2]` threads, or with NULL of as many as it
-/// says. `invalid_argument` for an entry point that it does not have, or for threads that it does not take or that
-/// nobody says.
+/// Loads a kernel from the `bytes` bytes of PTX at `data`, with or without a zero at the end. `entry` names the kernel;
+/// NULL takes the first. Workgroups have `workgroup[0]`·`workgroup[1]`·`workgroup[2]` threads; with NULL, as many as
+/// the PTX declares. `invalid_argument` for an unknown entry point, for a number of threads that the kernel does not
+/// allow, and if neither side gives one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_kernel_load_ptx_bytes(
     context: *const adead_context,
@@ -189,8 +190,9 @@ pub unsafe extern "C" fn adead_kernel_load_ptx_bytes(
     })
 }
 
-/// `adead_kernel_load_ptx` from a cubin, which is machine code for one architecture, or a fatbin, which may have code for
-/// several and PTX. `unsupported` where none of it is for the device; a fatbin also needs a driver of CUDA 12.4.
+/// Loads a kernel as `adead_kernel_load_ptx` does, from a cubin or a fatbin. A cubin is machine code for one
+/// architecture; a fatbin may hold code for several, and PTX. `unsupported` if nothing in it is for the device. A
+/// fatbin also needs a driver of CUDA 12.4.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_kernel_load_cubin(
     context: *const adead_context,
@@ -201,7 +203,7 @@ pub unsafe extern "C" fn adead_kernel_load_cubin(
     unsafe { adead_kernel_load_ptx(context, path, out) }
 }
 
-/// `adead_kernel_load_ptx_bytes` from a cubin or fatbin.
+/// Loads a kernel as `adead_kernel_load_ptx_bytes` does, from a cubin or fatbin.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_kernel_load_cubin_bytes(
     context: *const adead_context,
@@ -215,8 +217,9 @@ pub unsafe extern "C" fn adead_kernel_load_cubin_bytes(
     unsafe { adead_kernel_load_ptx_bytes(context, data, bytes, entry, workgroup, out) }
 }
 
-/// The module of a kernel as another kernel: with another entry point (NULL: "main", else its first), and with `count`
-/// specialization constants set. `invalid_argument` for an entry point or a constant that it does not have.
+/// Makes another kernel from the module of a kernel, with another entry point and `count` specialization constants set.
+/// An entry point of NULL is "main", or else the module's first. `invalid_argument` for an entry point or a constant
+/// that the module does not have.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_pipeline_create(
     context: *const adead_context,
@@ -241,13 +244,13 @@ pub unsafe extern "C" fn adead_pipeline_create(
     })
 }
 
-/// Gives a kernel up; NULL is fine. Work that was enqueued with it goes on.
+/// Destroys a kernel; NULL is allowed. Enqueued work with it goes on.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_kernel_destroy(kernel: *mut adead_kernel) {
     guard_destroy(kernel);
 }
 
-/// What a dispatch of the kernel must give. The caller sets `out->struct_size`.
+/// Describes what a dispatch of the kernel must pass. The caller sets `out->struct_size`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_kernel_info(
     kernel: *const adead_kernel,
@@ -271,7 +274,7 @@ pub unsafe extern "C" fn adead_kernel_info(
     })
 }
 
-/// Buffer `index` of the kernel, in the order in which a dispatch gives them. The caller sets `out->struct_size`.
+/// Describes buffer `index` of the kernel, in the order of a dispatch. The caller sets `out->struct_size`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_kernel_parameter_at(
     kernel: *const adead_kernel,

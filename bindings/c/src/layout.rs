@@ -1,4 +1,4 @@
-//! Orders of elements in memory that suit GPUs.
+//! Arrangements of elements in memory that suit GPUs.
 
 use crate::pointers::{Out, array, fail, null, reference};
 use crate::status::{adead_status, guard, guard_destroy};
@@ -6,8 +6,8 @@ use adead_core::Result;
 use adead_core::layout::Layout;
 use std::ffi::c_void;
 
-/// How the elements of a row-major matrix are arranged: elements of 1, 2, 4 or 8 bytes, padding zeros. It never changes,
-/// so threads may share one.
+/// How the elements of a row-major matrix are arranged. Elements have 1, 2, 4 or 8 bytes, and padding is zero. A layout
+/// never changes, so threads may share one.
 pub struct adead_layout {
     layout: Layout,
     element: usize,
@@ -25,8 +25,8 @@ unsafe fn make(element: usize, layout: Result<Layout>, out: *mut *mut adead_layo
     Ok(())
 }
 
-/// Tiles of `tile_size` by `tile_size` elements of `element` bytes, one after the other in row-major order, each
-/// row-major within. Rows and columns are padded to multiples of `tile_size`.
+/// Creates a layout of tiles of `tile_size` by `tile_size` elements of `element` bytes. The tiles follow each other in
+/// row-major order, and each is row-major inside. Rows and columns are padded to multiples of `tile_size`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_layout_optimize_matrix(
     element: usize,
@@ -39,7 +39,7 @@ pub unsafe extern "C" fn adead_layout_optimize_matrix(
     guard(|| unsafe { make(element, Layout::tiled(rows, cols, tile_size), out) })
 }
 
-/// Rows that begin at multiples of `alignment` bytes, a multiple of `element`.
+/// Creates a layout whose rows begin at multiples of `alignment` bytes, a multiple of `element`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_layout_align(
     element: usize,
@@ -52,8 +52,8 @@ pub unsafe extern "C" fn adead_layout_align(
     guard(|| unsafe { make(element, Layout::aligned(rows, cols, element, alignment), out) })
 }
 
-/// Elements that lie `stride` apart, side by side: structures of `stride` fields become an array of each field.
-/// `invalid_argument` unless `elements` is a multiple of `stride`.
+/// Creates a layout that puts elements `stride` apart next to each other. An array of structures with `stride` fields
+/// becomes an array of each field. `invalid_argument` unless `elements` is a multiple of `stride`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_layout_coalesce(
     element: usize,
@@ -65,8 +65,8 @@ pub unsafe extern "C" fn adead_layout_coalesce(
     guard(|| unsafe { make(element, Layout::coalesced(elements, stride), out) })
 }
 
-/// Morton (Z) order: bits of row and column alternate in an element's place, the column's first, and the higher bits of
-/// the longer side are above them. Rows and columns are padded to powers of two.
+/// Creates a layout in Morton (Z) order. Bits of row and column alternate in an element's index, the column's first.
+/// The higher bits of the longer side are above them. Rows and columns are padded to powers of two.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_layout_morton(
     element: usize,
@@ -78,13 +78,14 @@ pub unsafe extern "C" fn adead_layout_morton(
     guard(|| unsafe { make(element, Layout::morton(rows, cols), out) })
 }
 
-/// Gives a layout up; NULL is fine.
+/// Destroys a layout; NULL is allowed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_layout_destroy(layout: *mut adead_layout) {
     guard_destroy(layout);
 }
 
-/// Rows and columns as laid out, with the padding; of coalesced elements the fields and the structures.
+/// Writes the rows and columns of the arranged matrix, with padding. For coalesced elements these are the fields and
+/// the structures.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_layout_dims(
     layout: *const adead_layout,
@@ -103,7 +104,7 @@ pub unsafe extern "C" fn adead_layout_dims(
     })
 }
 
-/// Bytes of the plain matrix, and as laid out with the padding.
+/// Writes the bytes of the plain matrix, and of the arranged one with padding.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_layout_bytes(
     layout: *const adead_layout,
@@ -122,7 +123,7 @@ pub unsafe extern "C" fn adead_layout_bytes(
     })
 }
 
-/// Moves a matrix of `bytes` bytes to `out`, which has room for `out_bytes`; the two must not overlap.
+/// Moves a matrix of `bytes` bytes to `out`, which has room for `out_bytes`. The two must not overlap.
 ///
 /// # Safety
 /// As the functions below.
@@ -148,14 +149,14 @@ unsafe fn apply(
         if start < other + bytes && other < start + out_bytes {
             fail!(InvalidArgument, "data, of {bytes} bytes, and out, of {out_bytes}, overlap");
         }
-        // Not NULL unless empty, of a size that exists, and the caller may write it.
+        // Not NULL unless empty, of a size that exists, and the caller allows writes to it.
         let to = if out_bytes == 0 { &mut [] } else { std::slice::from_raw_parts_mut(out.cast::<u8>(), out_bytes) };
         if restore { layout.undo_bytes(*element, from, to) } else { layout.apply_bytes(*element, from, to) }
     }
 }
 
-/// Arranges a plain matrix: `bytes` and `out_bytes` are what `adead_layout_bytes` says, else `shape_mismatch`. `data` and
-/// `out` must not overlap.
+/// Arranges a plain matrix. `bytes` and `out_bytes` must be the sizes that `adead_layout_bytes` gives, or else the call
+/// fails with `shape_mismatch`. `data` and `out` must not overlap.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_layout_arrange(
     layout: *const adead_layout,
@@ -168,7 +169,7 @@ pub unsafe extern "C" fn adead_layout_arrange(
     guard(|| unsafe { apply(layout, data, bytes, out, out_bytes, false) })
 }
 
-/// Makes the plain matrix of an arranged one: the inverse of `adead_layout_arrange`. Padding is not looked at.
+/// Makes the plain matrix from an arranged one: the inverse of `adead_layout_arrange`. Ignores the padding.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_layout_restore(
     layout: *const adead_layout,

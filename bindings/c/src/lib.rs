@@ -1,11 +1,11 @@
 //! `adead-c`: the C interface. `bindings/c/artifact` links it as `libadead.so` and `libadead.a`; `include/adead.h` is
 //! generated from the comments and signatures here by `tests/header.rs`. The rules are in `docs/c-api.md`.
 //!
-//! Nothing is decided here: a function turns pointers into values, calls the core inside `guard` and
-//! writes its outputs when the call succeeded.
+//! This crate decides nothing: a function turns pointers into values, calls the core inside `guard`, and writes its
+//! outputs if the call succeeded.
 
 #![allow(non_camel_case_types)]
-// What every function asks of its caller is said once, in docs/c-api.md and at the top of the header.
+// docs/c-api.md and the top of the header state once what every function requires of its caller.
 #![allow(clippy::missing_safety_doc)]
 
 mod buffer;

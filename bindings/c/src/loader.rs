@@ -1,4 +1,4 @@
-//! Batches made ahead in a thread. The feature `overlap`; without it `without.rs` has its functions.
+//! Batches that a thread makes ahead. Needs the feature `overlap`; without it `without.rs` has the functions.
 
 use crate::overlap::{Failure, Next, adead_batch, adead_next, guard_own};
 use crate::pointers::{Out, exclusive};
@@ -9,15 +9,15 @@ use std::ffi::c_void;
 use std::ptr::null;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Batches made ahead in a thread. One thread at a time takes them.
+/// A loader of batches that a thread makes ahead. One thread at a time may take them.
 pub struct adead_loader {
     batches: DataLoader<Result<adead_batch, Failure>>,
-    /// What was given last.
+    /// The batch that was taken last.
     taken: Option<adead_batch>,
     spare: Spare,
 }
 
-/// Batches whose memory serves later ones.
+/// Batches whose memory later ones reuse.
 #[derive(Clone, Default)]
 struct Spare(Arc<Mutex<Vec<adead_batch>>>);
 
@@ -31,7 +31,7 @@ impl Spare {
     }
 }
 
-/// What the thread has.
+/// The state of the thread.
 struct Producer {
     next: Next,
     spare: Spare,
@@ -57,8 +57,8 @@ impl Iterator for Producer {
     }
 }
 
-/// Starts a thread that asks `next` for batches, at most `ahead` before who takes them, counting the one that is being made.
-/// `invalid_argument` unless `ahead` is at least 1, `io` where the system has no thread to give.
+/// Starts a thread that asks `next` for batches. It is at most `ahead` batches before the consumer, including the one
+/// that is being made. `invalid_argument` unless `ahead` is at least 1. `io` if the system can't start a thread.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_loader_create(
     next: adead_next,
@@ -77,8 +77,8 @@ pub unsafe extern "C" fn adead_loader_create(
     })
 }
 
-/// Waits for the next batch: its bytes, until the next call for this loader, and NULL when there is none any more. What
-/// `next` returned in place of a batch is returned once, behind the batches before it; then there is none any more.
+/// Waits for the next batch. Its bytes stay valid until the next call for this loader; NULL means that no batch is
+/// left. An error that `next` returned is returned once, after the batches before it; then no batch is left.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_loader_next(
     loader: *mut adead_loader,
@@ -101,8 +101,8 @@ pub unsafe extern "C" fn adead_loader_next(
     })
 }
 
-/// Stops the thread, waits for a batch that is just being made, and gives the loader up; NULL is fine. Not from its own
-/// `next`.
+/// Stops the thread, waits for the batch that is being made, and destroys the loader. NULL is allowed. Must not be
+/// called from the loader's own `next`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_loader_destroy(loader: *mut adead_loader) {
     guard_destroy(loader);

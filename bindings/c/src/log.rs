@@ -1,5 +1,5 @@
-//! What the runtime tells of itself: a callback gets it, or stderr where `ADEAD_LOG` or adead.toml say so. The feature `log`;
-//! without it `without.rs` has its function.
+//! Messages of the runtime: a callback receives them, or stderr if `ADEAD_LOG` or adead.toml says so. Needs the feature
+//! `log`; without it `without.rs` has the function.
 
 use crate::pointers::fail;
 use crate::status::{adead_status, guard};
@@ -10,11 +10,11 @@ use std::ffi::{c_char, c_void};
 use std::io::Write;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// How serious a message is, one of `ADEAD_LOG_…`.
+/// The severity of a message, one of `ADEAD_LOG_…`.
 pub type adead_log_level = i32;
 
-/// What gets messages: a level, what it is about ("adead.devices"), a text, and what `adead_log_set` was given for it. Both
-/// texts are the library's and go with the call.
+/// Receives messages: a level, a target ("adead.devices"), a text, and the pointer that was passed to `adead_log_set`.
+/// Both texts are valid only during the call.
 pub type adead_log_callback =
     Option<unsafe extern "C" fn(level: adead_log_level, target: *const c_char, text: *const c_char, user: *mut c_void)>;
 
@@ -24,17 +24,17 @@ struct Logger(Mutex<State>);
 struct State {
     callback: adead_log_callback,
     user: *mut c_void,
-    /// Whether the level is what the program or its configuration say.
+    /// Whether the program or its configuration has set the level.
     known: bool,
 }
 
-// SAFETY: the pointer is only handed to the callback, whose giver vouches that any thread may call it.
+// SAFETY: only the callback receives the pointer, and the program that set it vouches that any thread may call it.
 unsafe impl Send for State {}
 
 static LOGGER: Logger = Logger(Mutex::new(State { callback: None, user: std::ptr::null_mut(), known: false }));
 
 thread_local! {
-    /// Whether this thread tells something: what that tells in turn is lost.
+    /// Whether this thread is inside the callback. Messages from there are dropped.
     static TELLING: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -65,13 +65,14 @@ impl Log for Logger {
                 Some(callback) => {
                     let (target, text) = (format!("adead.{about}\0"), format!("{}\0", record.args()));
                     let (target, text) = (target.as_ptr().cast(), text.as_ptr().cast());
-                    // SAFETY: who gave the callback vouches for it and its pointer, and nobody takes it away meanwhile.
+                    // SAFETY: the program that set the callback vouches for it and its pointer, and the lock keeps both
+                    // meanwhile.
                     unsafe { callback(level as adead_log_level, target, text, state.user) }
                 }
                 None => {
                     let level = ["off", "error", "warn", "info", "debug", "trace"][level];
                     let line = format!("adead {level} {about}: {}\n", record.args());
-                    // What can't be written is lost.
+                    // A line that can't be written is lost.
                     let _ = std::io::stderr().write_all(line.as_bytes());
                 }
             }
@@ -83,25 +84,25 @@ impl Log for Logger {
     fn flush(&self) {}
 }
 
-/// What is printed where no callback takes it. A configuration with a fault is told of when a context is opened.
+/// Returns what to print when no callback is set. Opening a context reports an invalid configuration.
 fn printed() -> LevelFilter {
     Config::load().ok().and_then(|config| config.log).unwrap_or(LevelFilter::Off)
 }
 
-/// Makes it the logger of this library; what is printed is read with the first message. Once more, it changes nothing.
+/// Makes this the library's logger. The first message reads what to print. A second call changes nothing.
 pub fn start_log() {
     if log::set_logger(&LOGGER).is_ok() {
         log::set_max_level(LevelFilter::Trace);
     }
 }
 
-/// Gives what the runtime tells of itself, from a level on, to a callback, with a pointer of the caller's; one for the
-/// process, the last one that was given. NULL is none: then `ADEAD_LOG` or adead.toml say what is printed to stderr, and
-/// `level` is not looked at. `unsupported` in a library built with ADEAD_MINIMAL.
+/// Sets the callback that receives the runtime's messages from a level up, with a pointer of the caller's. The process
+/// has one callback; the last call wins. With NULL, `ADEAD_LOG` or adead.toml decides what is printed to stderr, and
+/// `level` is ignored. `unsupported` in a library built with ADEAD_MINIMAL.
 ///
-/// The callback is called where a message comes from, by any thread, one call at a time, and not after this returns when
-/// another one is given. It must return: no longjmp and no exception leaves it. It must not call adead, which may hold locks
-/// of its own; `adead_log_set` there is `invalid_argument`.
+/// Any thread may call the callback, where the message arises, one call at a time. The old callback is not called after
+/// `adead_log_set` has returned. A callback must return: no longjmp and no exception may leave it. It must not call
+/// adead, which may hold its own locks; `adead_log_set` there returns `invalid_argument`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_log_set(
     level: adead_log_level,

@@ -9,10 +9,10 @@ use adead_core::contract::{Activation, Precision};
 use adead_core::{Attrs, Op, Result};
 use std::ptr::null;
 
-/// What follows a matrix product, one of `ADEAD_ACTIVATION_…`.
+/// The function that follows a matrix product, one of `ADEAD_ACTIVATION_…`.
 pub type adead_activation = i32;
 
-/// The activation of that number.
+/// Returns the activation of a number.
 pub(crate) fn activation(code: adead_activation) -> Result<Activation> {
     match Activation::ALL.into_iter().find(|&known| known as adead_activation == code) {
         Some(activation) => Ok(activation),
@@ -30,7 +30,7 @@ fn precision(code: adead_precision) -> Result<Precision> {
     }
 }
 
-/// What a matrix product may do besides. Start from `ADEAD_MATMUL_OPTIONS_INIT`.
+/// Options of a matrix product. Start from `ADEAD_MATMUL_OPTIONS_INIT`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct adead_matmul_options {
@@ -44,22 +44,22 @@ pub struct adead_matmul_options {
     pub alpha: f32,
     /// The factor of c.
     pub beta: f32,
-    /// Broadcast to the result. Needed when beta is not 0, else it may be NULL.
+    /// Broadcast to the result. Required if beta is not 0; else it may be NULL.
     pub c: *const adead_tensor,
-    /// `[N]`, added to every row. NULL: none.
+    /// `[N]`, added to every row. NULL: no bias.
     pub bias: *const adead_tensor,
-    /// What follows, one of `ADEAD_ACTIVATION_…`.
+    /// The function applied last, one of `ADEAD_ACTIVATION_…`.
     pub activation: adead_activation,
-    /// How it is computed, one of `ADEAD_PRECISION_…`.
+    /// The arithmetic, one of `ADEAD_PRECISION_…`.
     pub precision: adead_precision,
 }
 
 // SAFETY: as asked; the caller vouches for the pointers where they are used.
 growing!(unsafe adead_matmul_options, 48);
 
-/// `activation(alpha·(a·b) + beta·c + bias)`: a `[…, M, K]`, b `[…, K, N]`, result `[…, M, N]`, leading dimensions
-/// broadcast. f32, f16 or bf16, all the same. `options` may be NULL: `a·b`. `shape_mismatch` names the dimensions that
-/// don't fit.
+/// Computes `activation(alpha·(a·b) + beta·c + bias)`: a `[…, M, K]`, b `[…, K, N]`, result `[…, M, N]`. Leading
+/// dimensions are broadcast. All are f32, f16 or bf16, of one dtype. `options` may be NULL: `a·b`. `shape_mismatch`
+/// names the dimensions that don't fit.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_matmul(
     context: *const adead_context,
@@ -77,10 +77,10 @@ pub unsafe extern "C" fn adead_tensor_matmul(
     })
 }
 
-/// What the options of a matrix product say, with c and the bias.
+/// Reads the options of a matrix product, with c and the bias.
 ///
 /// # Safety
-/// `options` is NULL or what its type says.
+/// `options` is NULL or valid for its type.
 pub(crate) unsafe fn matmul_options(options: *const adead_matmul_options) -> Result<(Attrs, [*const adead_tensor; 2])> {
     let attrs = Attrs::default();
     let defaults = adead_matmul_options {
@@ -108,7 +108,7 @@ pub(crate) unsafe fn matmul_options(options: *const adead_matmul_options) -> Res
     Ok((attrs, [options.c, options.bias]))
 }
 
-/// The inner product of two vectors `[K]`: a scalar.
+/// Computes the inner product of two vectors `[K]`, a scalar.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_dot(
     context: *const adead_context,
@@ -120,26 +120,26 @@ pub unsafe extern "C" fn adead_tensor_dot(
     unsafe { run_guarded(context, Op::Dot, &Attrs::DEFAULT, &[a, b], out) }
 }
 
-/// What attention may do besides. Start from `ADEAD_ATTENTION_OPTIONS_INIT`.
+/// Options of attention. Start from `ADEAD_ATTENTION_OPTIONS_INIT`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct adead_attention_options {
     /// `sizeof(adead_attention_options)`.
     pub struct_size: usize,
-    /// Added to the scaled scores; broadcast to `[…, Hq, Sq, Sk]`. NULL: none.
+    /// Added to the scaled scores; broadcast to `[…, Hq, Sq, Sk]`. NULL: no mask.
     pub mask: *const adead_tensor,
     /// Not 0: query i sees key j when j <= i + (Sk - Sq), so that the last query sees every key.
     pub causal: i32,
-    /// The factor of the scores; 0 is 1/sqrt(D).
+    /// The factor of the scores; 0 means 1/sqrt(D).
     pub scale: f32,
 }
 
 // SAFETY: as asked; the caller vouches for the pointers where they are used.
 growing!(unsafe adead_attention_options, 24);
 
-/// Scaled dot-product attention: q `[…, Hq, Sq, D]`, k `[…, Hkv, Sk, D]`, v `[…, Hkv, Sk, Dv]`, result
-/// `[…, Hq, Sq, Dv]`. Rank 2 is one head. Hq is a multiple of Hkv, and query head h reads key and value head
-/// h / (Hq / Hkv). f32, f16 or bf16, all the same. `options` may be NULL.
+/// Computes scaled dot-product attention: q `[…, Hq, Sq, D]`, k `[…, Hkv, Sk, D]`, v `[…, Hkv, Sk, Dv]`, result `[…,
+/// Hq, Sq, Dv]`. Rank 2 is one head. Hq is a multiple of Hkv, and query head h reads key and value head h / (Hq / Hkv).
+/// All are f32, f16 or bf16, of one dtype. `options` may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_attention(
     context: *const adead_context,
@@ -162,8 +162,8 @@ pub unsafe extern "C" fn adead_tensor_attention(
     })
 }
 
-/// `activation(x·w1 + b1)·w2 + b2`: x `[…, D]`, w1 `[D, H]`, b1 `[H]` or NULL, w2 `[H, E]`, b2 `[E]` or NULL, result
-/// `[…, E]`. f32, f16 or bf16, all the same; between the products values stay f32.
+/// Computes `activation(x·w1 + b1)·w2 + b2`: x `[…, D]`, w1 `[D, H]`, b1 `[H]` or NULL, w2 `[H, E]`, b2 `[E]` or NULL,
+/// result `[…, E]`. All are f32, f16 or bf16, of one dtype. Values between the products stay f32.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_ffn(
     context: *const adead_context,

@@ -6,10 +6,11 @@ use crate::status::{adead_status, guard, guard_destroy};
 use adead_core::memory::{ArenaAllocator, DEFAULT_BLOCK_SIZE, DEFAULT_BLOCKS, DeterministicAllocator};
 use std::ffi::c_void;
 
-/// Blocks in one region of host memory: the same calls give the same offsets, on every machine. One thread at a time.
+/// An allocator of blocks in one region of host memory. The same calls give the same offsets on every machine. One
+/// thread at a time may use it.
 pub struct adead_allocator(DeterministicAllocator);
 
-/// What an allocator has. The caller sets `struct_size`.
+/// The state of an allocator. The caller sets `struct_size`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct adead_allocator_stats {
@@ -21,9 +22,9 @@ pub struct adead_allocator_stats {
     pub capacity: usize,
     /// Bytes of the blocks in use.
     pub used: usize,
-    /// Bytes of the free blocks, in one piece or not.
+    /// Bytes of the free blocks, contiguous or not.
     pub available: usize,
-    /// The largest allocation that succeeds, 0 if none does.
+    /// The largest allocation that would succeed; 0 if none would.
     pub largest_free: usize,
     /// The highest end of an allocation since the start or the last reset, as an offset.
     pub high_water: usize,
@@ -34,8 +35,8 @@ pub struct adead_allocator_stats {
 // SAFETY: as asked.
 growing!(unsafe adead_allocator_stats, 64);
 
-/// An allocator of `blocks` blocks (0: 65536) of `block_size` bytes (0: 4096), a power of two from 64 bytes to 1 GiB.
-/// Memory is used when it is first written. `out_of_memory` if the system refuses.
+/// Creates an allocator of `blocks` blocks (0: 65536) of `block_size` bytes (0: 4096), a power of two from 64 bytes to
+/// 1 GiB. The system provides memory when it is first written. `out_of_memory` if the system refuses.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_allocator_create(
     block_size: usize,
@@ -52,14 +53,14 @@ pub unsafe extern "C" fn adead_allocator_create(
     })
 }
 
-/// Gives an allocator and its memory up; NULL is fine.
+/// Destroys an allocator and frees its memory; NULL is allowed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_allocator_destroy(allocator: *mut adead_allocator) {
     guard_destroy(allocator);
 }
 
-/// The offset of at least `bytes` bytes, a multiple of the block size; 0 bytes take one block. `out_of_memory` if no
-/// free run of blocks is long enough.
+/// Allocates at least `bytes` bytes and returns their offset, a multiple of the block size. 0 bytes take one block.
+/// `out_of_memory` if no free run of blocks is long enough.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_allocator_alloc(
     allocator: *mut adead_allocator,
@@ -70,14 +71,14 @@ pub unsafe extern "C" fn adead_allocator_alloc(
     unsafe { asked_of(allocator, "allocator", out, |allocator| allocator.0.alloc(bytes)) }
 }
 
-/// Gives back the allocation at `offset`. `invalid_argument`, and nothing changes, if none starts there.
+/// Frees the allocation at `offset`. `invalid_argument`, and nothing changes, if none starts there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_allocator_free(allocator: *mut adead_allocator, offset: usize) -> adead_status {
     // SAFETY: the caller vouches for the pointer.
     guard(|| unsafe { exclusive(allocator, "allocator") }?.0.free(offset))
 }
 
-/// Frees everything. What follows gets the offsets that a new allocator would give.
+/// Frees everything. Later allocations get the offsets that a new allocator would give.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_allocator_reset(allocator: *mut adead_allocator) -> adead_status {
     guard(|| {
@@ -87,8 +88,9 @@ pub unsafe extern "C" fn adead_allocator_reset(allocator: *mut adead_allocator) 
     })
 }
 
-/// The memory of the allocation at `offset`, until it is freed or the allocator reset or destroyed. Fresh memory is
-/// zero, memory used again keeps its bytes. `invalid_argument` if none starts there.
+/// Returns the address of the allocation at `offset`. It is valid until the allocation is freed or the allocator is
+/// reset or destroyed. Fresh memory is zero; reused memory keeps its bytes. `invalid_argument` if no allocation starts
+/// there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_allocator_pointer(
     allocator: *const adead_allocator,
@@ -99,7 +101,8 @@ pub unsafe extern "C" fn adead_allocator_pointer(
     unsafe { asked(allocator, "allocator", out, |allocator| Ok(allocator.0.ptr(offset)?.as_ptr().cast())) }
 }
 
-/// The bytes of the allocation at `offset`, a multiple of the block size. `invalid_argument` if none starts there.
+/// Returns the bytes of the allocation at `offset`, a multiple of the block size. `invalid_argument` if none starts
+/// there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_allocator_size(
     allocator: *const adead_allocator,
@@ -110,7 +113,7 @@ pub unsafe extern "C" fn adead_allocator_size(
     unsafe { asked(allocator, "allocator", out, |allocator| allocator.0.size(offset)) }
 }
 
-/// What the allocator has. The caller sets `out->struct_size`.
+/// Reports the state of the allocator. The caller sets `out->struct_size`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_allocator_report(
     allocator: *const adead_allocator,
@@ -136,11 +139,13 @@ pub unsafe extern "C" fn adead_allocator_report(
     })
 }
 
-/// Scratch memory: an allocation advances a pointer, and everything is released together. One thread at a time.
+/// An arena of scratch memory: an allocation advances a pointer, and a reset releases everything together. One thread
+/// at a time may use it.
 pub struct adead_arena(ArenaAllocator);
 
-/// An arena of `bytes` bytes that grows to `limit` bytes at most. `bytes` 0: it takes 64 KiB when it is first used;
-/// `limit` 0: no limit. With both the same it never grows. `invalid_argument` if `bytes` is above `limit`.
+/// Creates an arena of `bytes` bytes that grows to at most `limit` bytes. With `bytes` 0 it takes 64 KiB at the first
+/// use; with `limit` 0 it has no limit. If both are equal it never grows. `invalid_argument` if `bytes` is above
+/// `limit`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_arena_create(bytes: usize, limit: usize, out: *mut *mut adead_arena) -> adead_status {
     guard(|| {
@@ -149,7 +154,10 @@ pub unsafe extern "C" fn adead_arena_create(bytes: usize, limit: usize, out: *mu
         let arena = match (bytes, limit) {
             (0, 0) => ArenaAllocator::new(),
             (0, _) => {
-                fail!(InvalidArgument, "bytes is 0 and limit {limit}; an arena with a limit says where it starts")
+                fail!(
+                    InvalidArgument,
+                    "bytes is 0 and limit is {limit}; an arena with a limit needs bytes, its initial size"
+                )
             }
             (_, 0) => ArenaAllocator::with_capacity(bytes)?,
             _ => ArenaAllocator::with_limit(bytes, limit)?,
@@ -159,14 +167,15 @@ pub unsafe extern "C" fn adead_arena_create(bytes: usize, limit: usize, out: *mu
     })
 }
 
-/// Gives an arena and its memory up; NULL is fine.
+/// Destroys an arena and frees its memory; NULL is allowed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_arena_destroy(arena: *mut adead_arena) {
     guard_destroy(arena);
 }
 
-/// `bytes` bytes on a multiple of `align`, a power of two up to 4096, until the arena is reset or destroyed. Fresh
-/// memory is zero, memory used again keeps its bytes. `out_of_memory` at the limit or when the system has no more.
+/// Allocates `bytes` bytes at a multiple of `align`, a power of two up to 4096. They are valid until the arena is reset
+/// or destroyed. Fresh memory is zero; reused memory keeps its bytes. `out_of_memory` at the limit, or when the system
+/// has no more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_arena_alloc(
     arena: *mut adead_arena,
@@ -178,7 +187,7 @@ pub unsafe extern "C" fn adead_arena_alloc(
     unsafe { asked_of(arena, "arena", out, |arena| Ok(arena.0.alloc(bytes, align)?.as_mut_ptr().cast())) }
 }
 
-/// Releases everything. The memory stays with the arena.
+/// Releases all allocations. The arena keeps the memory.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_arena_reset(arena: *mut adead_arena) -> adead_status {
     guard(|| {
@@ -188,14 +197,14 @@ pub unsafe extern "C" fn adead_arena_reset(arena: *mut adead_arena) -> adead_sta
     })
 }
 
-/// The bytes taken, padding between allocations included.
+/// Returns the bytes in use, including padding between allocations.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_arena_used(arena: *const adead_arena, out: *mut usize) -> adead_status {
     // SAFETY: the caller vouches for the pointers.
     unsafe { asked(arena, "arena", out, |arena| Ok(arena.0.used())) }
 }
 
-/// The bytes that the arena has from the system.
+/// Returns the bytes that the arena has taken from the system.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_arena_capacity(arena: *const adead_arena, out: *mut usize) -> adead_status {
     // SAFETY: the caller vouches for the pointers.

@@ -7,7 +7,7 @@ use crate::status::{adead_status, guard};
 use crate::tensor::{adead_dtype, adead_tensor};
 use adead_core::{Attrs, Axis, MAX_RANK, Op, PerAxis, Permutation, Result};
 
-/// Rows of a table by id: table `[V, …]` of any dtype, ids of any shape, i32, i64 or u32; result
+/// Looks up rows of a table by id: table `[V, …]` of any dtype, ids of any shape, i32, i64 or u32. The result is
 /// `[ids…, the table's row…]`. `invalid_argument` names the position of an id below 0 or not below V.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_embedding(
@@ -20,7 +20,7 @@ pub unsafe extern "C" fn adead_tensor_embedding(
     unsafe { run_guarded(context, Op::Embedding, &Attrs::DEFAULT, &[table, ids], out) }
 }
 
-/// The axes in another order: axis i of the result is axis `perm[i]` of x, `rank` of them. `perm` NULL (with rank 0)
+/// Permutes the axes: axis i of the result is axis `perm[i]` of x, which has `rank` axes. `perm` NULL (with rank 0)
 /// reverses them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_transpose(
@@ -45,8 +45,8 @@ pub unsafe extern "C" fn adead_tensor_transpose(
     })
 }
 
-/// `count` tensors, one or more, joined along an axis (negative ones count from the end). One dtype, one rank, and
-/// dimensions that differ only there.
+/// Joins `count` tensors, at least one, along an axis; negative axes count from the end. All have one dtype and one
+/// rank, and their dimensions differ only along that axis.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_concat(
     context: *const adead_context,
@@ -62,10 +62,10 @@ pub unsafe extern "C" fn adead_tensor_concat(
     })
 }
 
-/// `count` numbers for axes.
+/// Reads `count` numbers for axes.
 ///
 /// # Safety
-/// NULL with a count of 0, or so many numbers.
+/// The pointer is NULL and `count` is 0, or it points to `count` numbers.
 unsafe fn per_axis(numbers: *const i32, count: usize, name: &str) -> Result<PerAxis> {
     if numbers.is_null() {
         return Ok(PerAxis::default());
@@ -77,8 +77,9 @@ unsafe fn per_axis(numbers: *const i32, count: usize, name: &str) -> Result<PerA
     PerAxis::new(unsafe { array(numbers, count, name)? })
 }
 
-/// Every axis of x from `start[i]` to before `stop[i]`, by steps of `step[i]`, for the first `rank` axes. Negative starts and stops
-/// count from the end; those outside an axis are its ends. `step` NULL: every step is 1; `start` NULL: 0; `stop` NULL: the ends.
+/// Slices the first `rank` axes of x: axis i from `start[i]` to before `stop[i]`, by steps of `step[i]`. Negative
+/// starts and stops count from the end; those outside an axis are clamped to its ends. `step` NULL: every step is 1;
+/// `start` NULL: 0; `stop` NULL: the ends.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_slice(
     context: *const adead_context,
@@ -99,8 +100,8 @@ pub unsafe extern "C" fn adead_tensor_slice(
     })
 }
 
-/// x with `before[i]` elements before and `after[i]` behind axis i, for the first `rank` axes: those of `value`, a tensor of x's dtype
-/// with one element. `before` or `after` NULL: none.
+/// Pads the first `rank` axes of x with `before[i]` elements before and `after[i]` after axis i. The padding is the
+/// element of `value`, a tensor of x's dtype with one element. `before` or `after` NULL: none.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_pad(
     context: *const adead_context,
@@ -120,8 +121,9 @@ pub unsafe extern "C" fn adead_tensor_pad(
     })
 }
 
-/// Elements of x along an axis (negative ones count from the end) by index: ids are i32, i64 or u32 and have x's shape but for the
-/// axis; the result has theirs. `invalid_argument` names the position of an id below 0 or not below the axis's size.
+/// Gathers elements of x along an axis by index; negative axes count from the end. ids are i32, i64 or u32 and have x's
+/// shape except along the axis; the result has their shape. `invalid_argument` names the position of an id below 0 or
+/// not below the axis's size.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_gather(
     context: *const adead_context,
@@ -134,8 +136,8 @@ pub unsafe extern "C" fn adead_tensor_gather(
     unsafe { run_guarded(context, Op::Gather, &Attrs { axis: Axis::At(axis), ..Attrs::default() }, &[x, ids], out) }
 }
 
-/// Elements of a where the condition is true, and of b elsewhere, with NumPy's broadcasting. The condition is bool, a and b are of
-/// one dtype, which may be any.
+/// Selects elements of a where the condition is true, and of b elsewhere, with NumPy's broadcasting. The condition is
+/// bool. a and b have the same dtype, of any kind.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_where(
     context: *const adead_context,
@@ -148,8 +150,9 @@ pub unsafe extern "C" fn adead_tensor_where(
     unsafe { run_guarded(context, Op::Where, &Attrs::DEFAULT, &[condition, a, b], out) }
 }
 
-/// Another dtype. Floats widen exactly and narrow to nearest even; floats become integers towards zero, saturated, NaN
-/// as 0; integers keep their low bits; what is not 0, NaN among it, is true as a bool.
+/// Converts x to another dtype. Floats widen exactly and narrow to nearest even. Floats become integers by rounding
+/// towards zero with saturation, and NaN becomes 0. Integers keep their low bits. As a bool, every value except 0 is
+/// true, including NaN.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_cast(
     context: *const adead_context,

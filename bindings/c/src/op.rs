@@ -1,4 +1,4 @@
-//! Operations by number and attributes by text, for tools and languages; and the road that every typed function takes.
+//! Operations by number and attributes by text, for tools and languages; and the path that every typed function takes.
 
 use crate::context::adead_context;
 use crate::pointers::{Out, array, exclusive, fail, reference, text};
@@ -10,10 +10,10 @@ use std::ffi::c_char;
 /// An operation, one of `ADEAD_OP_…`.
 pub type adead_op = i32;
 
-/// Attributes of an operation, each with its default until it is set. One thread at a time may change one.
+/// Attributes of an operation; each has its default until it is set. One thread at a time may change them.
 pub struct adead_attrs(pub(crate) Attrs);
 
-/// The operation of that number.
+/// Returns the operation of a number.
 pub(crate) fn operation(code: adead_op) -> Result<Op> {
     match u32::try_from(code).ok().and_then(Op::from_code) {
         Some(op) => Ok(op),
@@ -21,10 +21,10 @@ pub(crate) fn operation(code: adead_op) -> Result<Op> {
     }
 }
 
-/// Executes an operation: what every typed function does.
+/// Executes an operation. Every typed function calls this.
 ///
 /// # Safety
-/// The pointers are NULL or what their types say.
+/// The pointers are NULL or valid for their types.
 pub(crate) unsafe fn run(
     context: *const adead_context,
     op: Op,
@@ -34,14 +34,14 @@ pub(crate) unsafe fn run(
 ) -> Result<()> {
     // SAFETY: the caller vouches for the pointers.
     let (context, out) = unsafe { (reference(context, "context")?, Out::new(out, "out")?) };
-    // SAFETY: a handle is the address of its Tensor, and NULL is None. A required operand that is NULL is named by
-    // the operation's own check.
+    // SAFETY: a handle is the address of its Tensor, and NULL is None. The operation's own check reports a required
+    // operand that is NULL.
     let operands = unsafe { std::slice::from_raw_parts(operands.as_ptr().cast::<Option<&Tensor>>(), operands.len()) };
     out.give(adead_tensor(context.0.run(op, attrs, operands)?));
     Ok(())
 }
 
-/// The same for functions that have nothing to check themselves, so that one guard serves all of them.
+/// Does as [`run`], for functions without checks of their own, so that they share one guard.
 ///
 /// # Safety
 /// As [`run`].
@@ -57,13 +57,14 @@ pub(crate) unsafe fn run_guarded(
     guard(|| unsafe { run(context, op, attrs, operands, out) })
 }
 
-/// One more than the largest number of an operation. Numbers never change; those below it that no operation has are without a name.
+/// One more than the largest number of an operation. Numbers never change. Smaller numbers without an operation have no
+/// name.
 #[unsafe(no_mangle)]
 pub extern "C" fn adead_op_count() -> usize {
     Op::NUMBERS
 }
 
-/// The name of an operation, such as "matmul"; NULL for a number that is none. Never freed.
+/// Returns the name of an operation, such as "matmul", or NULL for an unknown number. The text is never freed.
 #[unsafe(no_mangle)]
 pub extern "C" fn adead_op_name(op: adead_op) -> *const c_char {
     static NAMES: Names = Names::new();
@@ -71,7 +72,7 @@ pub extern "C" fn adead_op_name(op: adead_op) -> *const c_char {
     NAMES.get(at, &mut Op::ALL.iter().map(|op| op.name()))
 }
 
-/// The operation of that name. `invalid_argument` if there is none.
+/// Returns the operation of a name. `invalid_argument` if there is none.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_op_from_name(name: *const c_char, out: *mut adead_op) -> adead_status {
     guard(|| {
@@ -82,8 +83,8 @@ pub unsafe extern "C" fn adead_op_from_name(name: *const c_char, out: *mut adead
     })
 }
 
-/// Executes any operation. `operands` are `count` tensors in the order of docs/operations.md, NULL where an optional one
-/// is absent; trailing ones may be left out. `attrs` may be NULL: every attribute has its default.
+/// Executes any operation. `operands` are `count` tensors in the order of docs/operations.md, with NULL for an absent
+/// optional one; trailing ones may be left out. `attrs` may be NULL, and every attribute then has its default.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_op_run(
     context: *const adead_context,
@@ -103,7 +104,7 @@ pub unsafe extern "C" fn adead_op_run(
     })
 }
 
-/// New attributes, all with their defaults.
+/// Creates attributes, all with their defaults.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_attrs_create(out: *mut *mut adead_attrs) -> adead_status {
     guard(|| {
@@ -113,15 +114,16 @@ pub unsafe extern "C" fn adead_attrs_create(out: *mut *mut adead_attrs) -> adead
     })
 }
 
-/// Gives attributes up; NULL is fine.
+/// Destroys attributes; NULL is allowed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_attrs_destroy(attrs: *mut adead_attrs) {
     guard_destroy(attrs);
 }
 
-/// Sets an attribute of `op` from text: integers and flags in decimal ("-1", "1"), floats in decimal or as 0x and the
-/// eight digits of their bits, words ("relu", "i32"), "all" for axis, lists with commas ("1,0,2"). docs/operations.md
-/// lists them. `invalid_argument` for a name that `op` does not have and for a value that it can't take.
+/// Sets an attribute of `op` from text. Integers and flags are decimal ("-1", "1"). Floats are decimal, or 0x and the
+/// eight digits of their bits. Words are as in "relu" and "i32", "all" stands for every axis, and lists use commas
+/// ("1,0,2"). docs/operations.md lists the attributes. `invalid_argument` for a name that `op` does not have and for a
+/// value that the attribute can't take.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_attrs_set(
     attrs: *mut adead_attrs,

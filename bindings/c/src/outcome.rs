@@ -1,4 +1,4 @@
-//! What a program's run gave.
+//! The outcome of a program's run.
 
 use crate::call::asked;
 use crate::pointers::{Out, fail, fixed, growing, reference, report, text};
@@ -7,32 +7,32 @@ use crate::tensor::adead_tensor;
 use adead_core::program::Outcome;
 use std::ffi::{CString, c_char};
 
-/// What a program's run gave: its outputs and how they came about.
+/// The outcome of a program's run: its outputs and its statistics.
 pub struct adead_outcome {
     outcome: Outcome,
     names: Vec<CString>,
 }
 
-/// A run in numbers. The caller sets `struct_size`.
+/// Statistics of a run. The caller sets `struct_size`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct adead_outcome_stats {
     /// `sizeof(adead_outcome_stats)`.
     pub struct_size: usize,
-    /// Instructions that ran.
+    /// The number of instructions that ran.
     pub instructions: usize,
-    /// The most bytes that registers, temporaries and outputs had at once.
+    /// The most bytes that registers, temporaries and outputs took at the same time.
     pub memory: usize,
-    /// Floating-point operations; a multiply-add is two.
+    /// Floating-point operations; a multiply-add counts as two.
     pub flops: f64,
-    /// Seconds from the first instruction's beginning to the last one's end.
+    /// Seconds from the start of the first instruction to the end of the last.
     pub seconds: f64,
 }
 
 // SAFETY: as asked.
 growing!(unsafe adead_outcome_stats, 40);
 
-/// What one instruction did in a run. The caller sets `struct_size`.
+/// Statistics of one instruction in a run. The caller sets `struct_size`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct adead_trace {
@@ -40,11 +40,11 @@ pub struct adead_trace {
     pub struct_size: usize,
     /// Its index in the program.
     pub instruction: usize,
-    /// Seconds spent in it.
+    /// Seconds that it took.
     pub seconds: f64,
-    /// Floating-point operations; a multiply-add is two.
+    /// Floating-point operations; a multiply-add counts as two.
     pub flops: f64,
-    /// Bytes read and written, each operand once.
+    /// Bytes read and written, counting each operand once.
     pub bytes: f64,
     /// Its name.
     pub name: [c_char; 32],
@@ -60,13 +60,13 @@ pub(crate) fn outcome(outcome: Outcome) -> adead_outcome {
     adead_outcome { outcome, names }
 }
 
-/// Gives an outcome up; NULL is fine. Tensors taken from it stay.
+/// Destroys an outcome; NULL is allowed. Tensors taken from it stay valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_outcome_destroy(outcome: *mut adead_outcome) {
     guard_destroy(outcome);
 }
 
-/// The output of that name, as a handle of the caller's. `invalid_argument` if there is none.
+/// Returns the output of a name, as a new handle that the caller must destroy. `invalid_argument` if there is none.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_outcome_output(
     outcome: *const adead_outcome,
@@ -88,14 +88,14 @@ pub unsafe extern "C" fn adead_outcome_output(
     })
 }
 
-/// The number of outputs.
+/// Returns the number of outputs.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_outcome_output_count(outcome: *const adead_outcome, out: *mut usize) -> adead_status {
     // SAFETY: the caller vouches for the pointers.
     unsafe { asked(outcome, "outcome", out, |outcome| Ok(outcome.names.len())) }
 }
 
-/// The name of output `index`, in the order of the program's slots. It belongs to the outcome and goes with it.
+/// Returns the name of output `index`, in the order of the program's slots. The text lives as long as the outcome.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_outcome_output_name(
     outcome: *const adead_outcome,
@@ -113,7 +113,7 @@ pub unsafe extern "C" fn adead_outcome_output_name(
     })
 }
 
-/// The run in numbers. The caller sets `out->struct_size`.
+/// Reports the statistics of the run. The caller sets `out->struct_size`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_outcome_report(
     outcome: *const adead_outcome,
@@ -136,14 +136,14 @@ pub unsafe extern "C" fn adead_outcome_report(
     })
 }
 
-/// The number of instructions that were traced: all of the program's.
+/// Returns the number of traced instructions: all of the program's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_outcome_trace_count(outcome: *const adead_outcome, out: *mut usize) -> adead_status {
     // SAFETY: the caller vouches for the pointers.
     unsafe { asked(outcome, "outcome", out, |outcome| Ok(outcome.outcome.trace.len())) }
 }
 
-/// What instruction `index` did. The caller sets `out->struct_size`.
+/// Reports the statistics of instruction `index`. The caller sets `out->struct_size`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_outcome_trace_at(
     outcome: *const adead_outcome,

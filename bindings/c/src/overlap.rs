@@ -1,5 +1,5 @@
-//! Batches through a device, several under way at once, with copies beside the work. The feature `overlap`;
-//! without it `without.rs` has its functions.
+//! Batches through a device: several are in flight at once, and copies overlap with the work. Needs the feature
+//! `overlap`; without it `without.rs` has the functions.
 
 use crate::buffer::adead_buffer;
 use crate::context::adead_context;
@@ -14,29 +14,29 @@ use std::ffi::{CStr, c_void};
 use std::ptr::null as no_pointer;
 use std::sync::Arc;
 
-/// The most batches under way at once.
+/// The most batches in flight at once.
 pub const ADEAD_OVERLAP_MAX_DEPTH: usize = 64;
 const _: () = assert!(ADEAD_OVERLAP_MAX_DEPTH == adead::overlap::MAX_DEPTH);
 
-/// What memory of batches is made of: every element is aligned in it.
+/// The unit of batch memory. Its alignment suits every element type.
 #[derive(Clone, Copy)]
 #[repr(align(16))]
 struct Word(#[allow(dead_code, reason = "its bytes are the caller's")] [u8; 16]);
 
-/// What an `adead_next` fills in. It is there for the call only.
+/// A batch that an `adead_next` fills in. It is valid only during the call.
 pub struct adead_batch {
-    /// What it has; NULL where it was given nothing.
+    /// The batch's bytes; NULL if it was given nothing.
     pub(crate) data: *const u8,
     pub(crate) bytes: usize,
-    /// Its own, for batches that are made in it.
+    /// The batch's own memory, for `adead_batch_memory`.
     memory: Vec<Word>,
 }
 
-// SAFETY: its bytes are its own, or the caller's who vouches that any thread may read them.
+// SAFETY: the bytes are the batch's own, or the caller's, who vouches that any thread may read them.
 unsafe impl Send for adead_batch {}
 
-/// What the work of a batch is given: a stream, the batch on the device, and buffers. It is there for the call only, and what is
-/// asked of it belongs to it.
+/// The context of a batch's work: a stream, the batch on the device, and buffers. It is valid only during the call, and
+/// owns everything that it returns.
 pub struct adead_stage {
     stage: *mut Stage<'static>,
     stream: *mut adead_stream,
@@ -45,32 +45,32 @@ pub struct adead_stage {
     result: Option<(*const Buffer, usize, usize)>,
 }
 
-/// Batches under way, and what they are asked of. One thread at a time.
+/// A run of batches, whose results the caller asks for. One thread at a time may use it.
 pub struct adead_batches {
     lanes: Lanes,
     next: Next,
     work: Work,
     batch: adead_batch,
-    /// Whether there may be another batch, and what comes behind those that were started.
+    /// Whether there may be another batch, and the error that follows the started batches.
     more: bool,
     ended: Option<Failure>,
-    /// What was given last.
+    /// The result that was returned last.
     result: Option<Arrived>,
 }
 
-/// Gives the next batch, by `adead_batch_memory` or `adead_batch_borrow`; without either there is none any more. Everything
-/// but `ADEAD_OK` ends whatever asked and is returned there, also a number of the caller's own.
+/// Provides the next batch by `adead_batch_memory` or `adead_batch_borrow`; without either call, no batch is left.
+/// Every status but `ADEAD_OK` ends the run and is returned from it, even a number of the caller's own.
 pub type adead_next = Option<unsafe extern "C" fn(batch: *mut adead_batch, user: *mut c_void) -> adead_status>;
 
-/// Enqueues the work of a batch on its stream and names its result. Everything but `ADEAD_OK` ends it.
+/// Enqueues the work of a batch on its stream and names its result. Every status but `ADEAD_OK` ends the run.
 pub type adead_work = Option<unsafe extern "C" fn(stage: *mut adead_stage, user: *mut c_void) -> adead_status>;
 
-/// Takes the result of batch `index`; the first one is 0. The bytes are where the download put them, aligned for every
-/// element type, for the call only, and never NULL. Everything but `ADEAD_OK` ends it.
+/// Takes the result of batch `index`; the first one is 0. `data` points into the download, valid only during the call,
+/// aligned for every element type, and never NULL. Every status but `ADEAD_OK` ends the run.
 pub type adead_take =
     Option<unsafe extern "C" fn(index: usize, data: *const c_void, bytes: usize, user: *mut c_void) -> adead_status>;
 
-/// Why something ended: an error of the library's, or a status that a callback returned, with what is known of it.
+/// Why a run ended: an error of the library, or a status that a callback returned, with its context.
 pub(crate) enum Failure {
     Library(Error),
     Callback(adead_status, String),
@@ -83,13 +83,14 @@ impl From<Error> for Failure {
 }
 
 impl Failure {
-    /// Of a callback that returned a status; `before` is how often calls had failed on this thread when it was called.
+    /// Describes a status that a callback returned. `before` counts the calls that had failed on this thread when the
+    /// callback was called.
     fn returned(status: adead_status, callback: &str, batch: usize, before: usize) -> Failure {
         let known = Status::ALL.iter().find(|&&known| known as adead_status == status);
         let name = known.map_or_else(|| status.to_string(), |known| known.name().to_string());
         let mut text = format!("{callback} of batch {batch} returned {name}");
         if failures() != before {
-            // SAFETY: this thread's text, which stays until the next failure.
+            // SAFETY: the text is this thread's and stays until its next failure.
             let cause = unsafe { CStr::from_ptr(last_error()) };
             text = format!("{text}: {}", cause.to_string_lossy());
         }
@@ -97,7 +98,7 @@ impl Failure {
     }
 }
 
-/// `guard` for calls that may fail with a status of the caller's own.
+/// Does as `guard`, for calls that may fail with a status of the caller's own.
 pub(crate) fn guard_own(call: impl FnOnce() -> Result<(), Failure>) -> adead_status {
     let mut own = 0;
     let status = guard(|| match call() {
@@ -112,7 +113,7 @@ pub(crate) fn guard_own(call: impl FnOnce() -> Result<(), Failure>) -> adead_sta
     if status == 0 { own } else { status }
 }
 
-/// What gives batches.
+/// The source of batches.
 pub(crate) struct Next {
     call: unsafe extern "C" fn(*mut adead_batch, *mut c_void) -> adead_status,
     user: *mut c_void,
@@ -127,7 +128,7 @@ impl Next {
         Ok(Next { call: call.ok_or_else(|| null("next"))?, user, asked: 0 })
     }
 
-    /// Asks for the next batch, into one: whether there is one.
+    /// Asks for the next batch and fills it in. Returns whether there is one.
     pub fn ask(&mut self, batch: &mut adead_batch) -> Result<bool, Failure> {
         (batch.data, batch.bytes) = (no_pointer(), 0);
         let before = failures();
@@ -141,7 +142,7 @@ impl Next {
     }
 }
 
-/// What is done with batches.
+/// The callback that enqueues work on batches.
 struct Work {
     call: unsafe extern "C" fn(*mut adead_stage, *mut c_void) -> adead_status,
     user: *mut c_void,
@@ -173,7 +174,7 @@ impl adead_batch {
     }
 
     fn contents(&self) -> &[u8] {
-        // SAFETY: so many bytes are there, or the caller vouches for them.
+        // SAFETY: the batch holds this many bytes, or the caller vouches for them.
         if self.bytes == 0 { &[] } else { unsafe { std::slice::from_raw_parts(self.data, self.bytes) } }
     }
 }
@@ -184,14 +185,14 @@ impl adead_batches {
         Ok(adead_batches { lanes, next, work, batch: adead_batch::new(), more: true, ended: None, result: None })
     }
 
-    /// Starts batches while there is room for them, then waits for the oldest.
+    /// Starts batches while fewer than the depth are in flight, then waits for the oldest.
     fn advance(&mut self) -> Result<Option<&Arrived>, Failure> {
         self.result = None;
         while self.more && self.lanes.has_room() {
             self.more = match self.start() {
                 Ok(more) => more,
                 Err(failure) => {
-                    // It comes behind the batches before it.
+                    // The error is returned after the batches before it.
                     self.ended = Some(failure);
                     false
                 }
@@ -217,7 +218,7 @@ impl adead_batches {
     }
 }
 
-/// Where the bytes of a result are, and how many: never NULL, and aligned for every element type.
+/// Returns the address and the size of a result. The address is never NULL, and is aligned for every element type.
 fn place(arrived: &Arrived) -> Result<(*const c_void, usize)> {
     static NOTHING: Word = Word([0; 16]);
     let bytes = arrived.bytes()?;
@@ -225,8 +226,8 @@ fn place(arrived: &Arrived) -> Result<(*const c_void, usize)> {
     Ok((first.cast(), bytes.len()))
 }
 
-/// Memory for a batch of so many bytes, to be filled before `next` returns. It is used again for later batches and has what
-/// they left. `out_of_memory` with the bytes.
+/// Returns memory for a batch of `bytes` bytes, which `next` must fill before it returns. Later batches reuse the
+/// memory and find the earlier bytes in it. `out_of_memory` reports the bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_batch_memory(
     batch: *mut adead_batch,
@@ -236,10 +237,10 @@ pub unsafe extern "C" fn adead_batch_memory(
     guard(|| {
         // SAFETY: the caller vouches for the pointers.
         let (batch, out) = unsafe { (exclusive(batch, "batch")?, Out::new(out, "out")?) };
-        // A batch of no bytes has memory too, or it would be none.
+        // A batch of no bytes needs an address too, or it would count as no batch.
         let words = bytes.div_ceil(size_of::<Word>()).max(1);
         if batch.memory.len() < words {
-            // Nothing in the old one is worth copying.
+            // The old memory has nothing worth copying.
             let mut memory = Vec::new();
             if memory.try_reserve_exact(words).is_err() {
                 fail!(OutOfMemory, "no memory for a batch of {bytes} bytes");
@@ -254,8 +255,8 @@ pub unsafe extern "C" fn adead_batch_memory(
     })
 }
 
-/// A batch of bytes that the caller has. They must stay until `next` is asked again or its batches are given up; those given to a
-/// loader until it is given up.
+/// Makes a batch of bytes that the caller owns. They must stay valid until `next` is asked again or the run is
+/// destroyed; for a loader, until the loader is destroyed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_batch_borrow(
     batch: *mut adead_batch,
@@ -270,20 +271,20 @@ pub unsafe extern "C" fn adead_batch_borrow(
     })
 }
 
-/// Takes batches through a device, at most `depth` at once, each on a stream of its own: it is uploaded, `work` enqueues work
-/// on it, and what it names as its result is brought to the host and given to `take`. 1 is sequential, 2 double buffering, 3
-/// triple buffering. `user` is passed to all three.
+/// Processes batches on a device, at most `depth` at once, each on its own stream. A batch is uploaded, and `work`
+/// enqueues work on it and names a result. The result is downloaded and passed to `take`. Depth 1 is sequential, 2
+/// double buffering, 3 triple buffering. `user` is passed to all three callbacks.
 ///
-/// The results are those of a loop that does one batch after the other, whatever the depth: work of a batch begins when the
-/// work of the batch before is done, so `work` may read and write buffers that all batches share. Uploads and downloads run
-/// beside it. Everything is called in the caller's thread, results in the order of the batches, `next` only when fewer than
-/// `depth` are under way.
+/// At every depth the results equal those of a loop that processes one batch after the other. A batch's work begins
+/// when the work of the batch before is done, so `work` may read and write buffers that all batches share. Uploads and
+/// downloads overlap with the work. The caller's thread makes all calls. `take` gets results in the order of the
+/// batches. `next` is called only while fewer than `depth` batches are in flight.
 ///
-/// What `next`, `work` or the device finds wrong with a batch is returned when the batches before it were given to `take`;
-/// what `take` returns, at once. Then nothing more is started, what is under way is waited for, and everything is freed. The text
-/// of the error says which callback failed for which batch, and what it was told last by this library. `invalid_argument`
-/// unless the depth is from 1 to `ADEAD_OVERLAP_MAX_DEPTH`. As with all functions of batches and loaders, `unsupported` in a
-/// library built with ADEAD_MINIMAL.
+/// An error that `next`, `work` or the device finds in a batch is returned after `take` got the batches before it. An
+/// error of `take` is returned at once. Then no other batch starts, the batches in flight finish, and everything is
+/// freed. The error's text says which callback failed for which batch, and has the last error text that this library
+/// gave the callback. `invalid_argument` unless the depth is from 1 to `ADEAD_OVERLAP_MAX_DEPTH`. Like all functions of
+/// batches and loaders, `unsupported` in a library built with ADEAD_MINIMAL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_overlap(
     context: *const adead_context,
@@ -313,7 +314,7 @@ pub unsafe extern "C" fn adead_overlap(
     })
 }
 
-/// The same without a `take`: its results are asked for one by one, by `adead_batches_next`.
+/// Starts a run like `adead_overlap`, without `take`: the caller asks for each result with `adead_batches_next`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_batches_create(
     context: *const adead_context,
@@ -333,9 +334,9 @@ pub unsafe extern "C" fn adead_batches_create(
     })
 }
 
-/// Starts batches while fewer than the depth are under way, and waits for the oldest: its index and its result, which stays
-/// until the next call. Where there is none any more, `data` is NULL. An error comes in its batch's place, once; then
-/// there is none any more. Not from a callback of theirs.
+/// Starts batches while fewer than the depth are in flight, and waits for the oldest. Returns its index and its result,
+/// which is valid until the next call. `data` is NULL when no batch is left. An error is returned once, in its batch's
+/// place; then no batch is left. Must not be called from one of the run's callbacks.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_batches_next(
     batches: *mut adead_batches,
@@ -360,36 +361,37 @@ pub unsafe extern "C" fn adead_batches_next(
     })
 }
 
-/// Starts no more, waits for what is under way, and gives all of it up; NULL is fine. Not from a callback of theirs.
+/// Destroys a run: starts no more batches, and waits for those in flight. NULL is allowed. Must not be called from one
+/// of the run's callbacks.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_batches_destroy(batches: *mut adead_batches) {
     guard_destroy(batches);
 }
 
-/// Of which batch: the first one is 0.
+/// Returns the index of the batch; the first one is 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_stage_index(stage: *const adead_stage) -> usize {
     // SAFETY: the caller vouches for the pointer.
     unsafe { stage.as_ref() }.map_or(0, |stage| stage.index)
 }
 
-/// The stream of the batch. Work on it finds the batch there.
+/// Returns the stream of the batch. Its upload comes before all work on this stream.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_stage_stream(stage: *const adead_stage) -> *mut adead_stream {
     // SAFETY: the caller vouches for the pointer.
     unsafe { stage.as_ref() }.map_or(std::ptr::null_mut(), |stage| stage.stream)
 }
 
-/// The batch on the device: a buffer of exactly its bytes.
+/// Returns the batch on the device: a buffer of exactly its bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_stage_input(stage: *const adead_stage) -> *mut adead_buffer {
     // SAFETY: the caller vouches for the pointer.
     unsafe { stage.as_ref() }.map_or(std::ptr::null_mut(), |stage| stage.input)
 }
 
-/// A buffer of so many bytes for results and intermediate values. The n-th call for a batch gives what the n-th call gave for
-/// an earlier one, with what it had, if that had the same size; else a new one, zeroed. `out_of_memory` with the bytes asked
-/// and free.
+/// Returns a buffer of `bytes` bytes for results and intermediate values. The n-th call for a batch reuses the buffer
+/// of an earlier batch's n-th call, with its old bytes, if the size is the same. Otherwise it returns a new buffer of
+/// zeros. `out_of_memory` reports the bytes asked and free.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_stage_buffer(
     stage: *mut adead_stage,
@@ -397,15 +399,15 @@ pub unsafe extern "C" fn adead_stage_buffer(
     out: *mut *mut adead_buffer,
 ) -> adead_status {
     guard(|| {
-        // SAFETY: the caller vouches for the pointers, and the stage is there as long as its callback runs.
+        // SAFETY: the caller vouches for the pointers, and the stage lives as long as its callback runs.
         let (stage, out) = unsafe { (&mut *exclusive(stage, "stage")?.stage, Out::new(out, "out")?) };
         out.write(Arc::as_ptr(&stage.buffer(bytes)?).cast_mut().cast());
         Ok(())
     })
 }
 
-/// What comes to the host when the work is done: bytes of a buffer from an offset on. The last call counts; without one, a
-/// result of no bytes says that the batch is done.
+/// Sets the result of the batch: bytes of a buffer from an offset on, to be downloaded when the work is done. The last
+/// call counts. Without a call, the result has no bytes, and its arrival says that the batch is done.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_stage_result(
     stage: *mut adead_stage,

@@ -1,4 +1,4 @@
-//! Matrices packed once, for products that multiply with them many times.
+//! Matrices that are packed once and multiplied with many times.
 
 use crate::call::asked;
 use crate::context::adead_context;
@@ -8,12 +8,12 @@ use crate::status::{adead_status, guard, guard_destroy};
 use crate::tensor::{adead_dtype, adead_tensor};
 use adead_core::{Op, Packed, View};
 
-/// A right operand of matrix products, laid out in advance for them. It never changes, so threads may share one.
+/// A right operand of matrix products, laid out for them in advance. It never changes, so threads may share one.
 pub struct adead_packed(Packed);
 
-/// Packs a matrix that is multiplied with many times: b is `[K, N]`, or `[N, K]` if `trans_b` is not 0; f32, f16 or
-/// bf16. The packed matrix takes four bytes an element, and columns are rounded up to a multiple of 8, 16 or 32; b may
-/// be given up. It is for the instruction set of the context. `shape_mismatch` unless b has two dimensions,
+/// Packs a matrix for many multiplications. b is `[K, N]`, or `[N, K]` if `trans_b` is not 0; f32, f16 or bf16. The
+/// packed matrix takes four bytes an element, with columns rounded up to a multiple of 8, 16 or 32. The caller may
+/// destroy b. The packed matrix suits only the context's instruction set. `shape_mismatch` unless b has two dimensions,
 /// `dtype_mismatch` for integers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_packed_create(
@@ -30,37 +30,37 @@ pub unsafe extern "C" fn adead_packed_create(
     })
 }
 
-/// Gives a packed matrix up; NULL is fine.
+/// Destroys a packed matrix; NULL is allowed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_packed_destroy(packed: *mut adead_packed) {
     guard_destroy(packed);
 }
 
-/// The dimensions K and N, two values, in this order however b was given. They belong to the packed matrix and go with
-/// it.
+/// Returns the dimensions K and N, two values, in this order for both layouts of b. They live as long as the packed
+/// matrix.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_packed_dims(packed: *const adead_packed, out: *mut *const usize) -> adead_status {
     // SAFETY: the caller vouches for the pointers.
     unsafe { asked(packed, "packed", out, |packed| Ok(packed.0.shape().dims().as_ptr())) }
 }
 
-/// The type of the elements of the matrix that was packed.
+/// Returns the dtype of the matrix that was packed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_packed_dtype(packed: *const adead_packed, out: *mut adead_dtype) -> adead_status {
     // SAFETY: the caller vouches for the pointers.
     unsafe { asked(packed, "packed", out, |packed| Ok(packed.0.dtype() as adead_dtype)) }
 }
 
-/// Bytes of memory that the packed elements take.
+/// Returns the bytes of memory that the packed elements take.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_packed_bytes(packed: *const adead_packed, out: *mut usize) -> adead_status {
     // SAFETY: the caller vouches for the pointers.
     unsafe { asked(packed, "packed", out, |packed| Ok(packed.0.bytes())) }
 }
 
-/// `adead_tensor_matmul` with a packed b: the same result, and no time spent on packing. a is `[…, M, K]` of the dtype
-/// that b had, result `[…, M, N]`; `options` may be NULL, and its `trans_b` is 0. `invalid_argument` if b was packed for
-/// another instruction set than the context's.
+/// Multiplies with a packed b: the same result as `adead_tensor_matmul`, without the time for packing. a is `[…, M, K]`
+/// of b's dtype, the result `[…, M, N]`. `options` may be NULL, and its `trans_b` must be 0. `invalid_argument` if b
+/// was packed for another instruction set than the context's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_packed_matmul(
     context: *const adead_context,
@@ -74,7 +74,7 @@ pub unsafe extern "C" fn adead_packed_matmul(
         unsafe {
             let (context, b, out) = (reference(context, "context")?, reference(b, "b")?, Out::new(out, "out")?);
             let (attrs, others) = matmul_options(options)?;
-            // An a that is NULL is named by the operation's own check.
+            // The operation's own check reports a NULL a.
             let [a, c, bias] = [a, others[0], others[1]].map(|tensor| tensor.as_ref().map(|tensor| tensor.0.view()));
             out.give(adead_tensor(context.0.run_views(Op::Matmul, &attrs, &[a, Some(View::packed(&b.0)), c, bias])?));
             Ok(())

@@ -1,4 +1,4 @@
-//! Profiles: what a context's operations, kernels and transfers took, and where they ran.
+//! Profiles: how long a context's operations, kernels and transfers took, and where they ran.
 
 use crate::call::asked;
 use crate::context::adead_context;
@@ -12,180 +12,180 @@ use std::ffi::{CString, c_char};
 use std::ptr::null;
 use std::sync::OnceLock;
 
-/// What kind of work, one of `ADEAD_ACTIVITY_…`.
+/// A kind of work, one of `ADEAD_ACTIVITY_…`.
 pub type adead_activity = i32;
 
-/// A profile of a context: under way, and after `adead_profile_finish` what it recorded.
+/// A profile of a context. It records until `adead_profile_finish`, and then can be read.
 pub struct adead_profile {
     under_way: Option<Profile>,
-    /// Its texts end with NUL.
+    /// The report. Its texts end with NUL.
     report: Option<Report>,
-    /// Where the devices' figures are from.
+    /// The sources of the devices' peak rates.
     figures: Vec<Option<CString>>,
-    /// The table, JSON and the trace, written when they are asked for first.
+    /// The table, the JSON and the trace, each written when it is first asked for.
     texts: [OnceLock<CString>; 3],
 }
 
-/// What was recorded, in numbers. The caller sets `struct_size`.
+/// A summary of a profile. The caller sets `struct_size`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct adead_profile_summary {
     /// `sizeof(adead_profile_summary)`.
     pub struct_size: usize,
-    /// Records, for `adead_profile_record_at`.
+    /// The number of records, for `adead_profile_record_at`.
     pub records: usize,
-    /// Totals, for `adead_profile_total_at`.
+    /// The number of totals, for `adead_profile_total_at`.
     pub totals: usize,
-    /// Devices that worked, for `adead_profile_device_at`.
+    /// The number of devices that worked, for `adead_profile_device_at`.
     pub devices: usize,
-    /// Records beyond the limit, which are only counted: in nothing else here.
+    /// Records beyond the limit. They are only counted here and appear nowhere else.
     pub dropped: u64,
-    /// From the profile's beginning to its end, in nanoseconds.
+    /// Nanoseconds from the start of the profile to its end.
     pub ns: u64,
-    /// Nanoseconds in which anything was under way: work on the CPU, work on a GPU, a transfer.
+    /// Nanoseconds during which there was work on the CPU, work on a GPU, or a transfer.
     pub busy_ns: u64,
-    /// Of these, nanoseconds in which at least two of the three were.
+    /// Nanoseconds of `busy_ns` during which at least two of the three overlapped.
     pub overlapped_ns: u64,
-    /// The share of `busy_ns` that `overlapped_ns` is.
+    /// The ratio of `overlapped_ns` to `busy_ns`.
     pub overlap: f64,
 }
 
 // SAFETY: as asked.
 growing!(unsafe adead_profile_summary, 72);
 
-/// A piece of work: an operation, a user's kernel, a transfer. The caller sets `struct_size`; texts belong to the
-/// profile and go with it. Times are nanoseconds since the profile's beginning.
+/// A piece of work: an operation, a user's kernel or a transfer. The caller sets `struct_size`. Texts live as long as
+/// the profile. Times are nanoseconds since the profile's start.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct adead_profile_record {
     /// `sizeof(adead_profile_record)`.
     pub struct_size: usize,
-    /// What kind: `ADEAD_ACTIVITY_…`.
+    /// The kind: `ADEAD_ACTIVITY_…`.
     pub activity: adead_activity,
-    /// Whether `work_begin_ns` and `work_end_ns` are there: 0 or 1; 0 where the device takes no times, and for work that was not
-    /// done when the profile ended.
+    /// Whether `work_begin_ns` and `work_end_ns` are valid: 0 or 1. It is 0 if the device measures no times, and for
+    /// work that had not finished when the profile ended.
     pub has_work: i32,
-    /// Whether `cycles` is there: 0 or 1; 0 on GPUs and where the processor has no counter.
+    /// Whether `cycles` is valid: 0 or 1. It is 0 on GPUs and on processors without a counter.
     pub has_cycles: i32,
-    /// 0.
+    /// Always 0.
     pub reserved: i32,
-    /// The operation's or the kernel's name; of the others, that of their kind.
+    /// The name of the operation or the kernel; for other work, the name of its kind.
     pub name: *const c_char,
-    /// What it worked on: dtypes and shapes, a kernel's workgroups, the operation that bytes travel for.
+    /// The operands: dtypes and shapes, a kernel's workgroups, or the operation that a transfer serves.
     pub operands: *const c_char,
     /// The device, by its index for `adead_profile_device_at`.
     pub device: usize,
-    /// Its id: "cpu", "cuda:0".
+    /// The device's id: "cpu", "cuda:0".
     pub device_id: *const c_char,
-    /// Why there: "only device", "forced", "threshold", "cheapest", "operands are there", "packed operand", "stream's device",
-    /// "divided" or "chosen GPU can't be opened".
+    /// Why it ran there: "only device", "forced", "threshold", "cheapest", "operands are there", "packed operand",
+    /// "stream's device", "divided" or "chosen GPU can't be opened".
     pub reason: *const c_char,
-    /// Of "threshold", how many elements it is; else 0.
+    /// For "threshold", the threshold in elements; else 0.
     pub threshold: u64,
-    /// The thread that called, counted from 0 in the order of their first records.
+    /// The calling thread, counted from 0 in the order of the threads' first records.
     pub thread: usize,
-    /// The device's stream: 0 is the context's own, others are numbered in the order in which they were made.
+    /// The device's stream: 0 is the context's own, others are numbered in the order of their creation.
     pub stream: usize,
-    /// When the call began. Where the device works behind the caller's back, it only hands work over.
+    /// When the call began. On an asynchronous device, the call only enqueues the work.
     pub host_begin_ns: u64,
     /// When the call ended.
     pub host_end_ns: u64,
     /// When the work itself began, on the host's clock.
     pub work_begin_ns: u64,
-    /// When it ended.
+    /// When the work itself ended.
     pub work_end_ns: u64,
     /// Cycles of the processor's time stamp counter.
     pub cycles: u64,
-    /// Floating-point operations; a multiply-add is two. 0 where nobody knows.
+    /// Floating-point operations; a multiply-add counts as two. 0 if unknown.
     pub flops: f64,
-    /// Bytes read and written, each operand once; of transfers and copies, those that travelled. 0 where nobody knows.
+    /// Bytes read and written, counting each operand once; for transfers and copies, bytes moved. 0 if unknown.
     pub bytes: f64,
 }
 
 // SAFETY: as asked.
 growing!(unsafe adead_profile_record, 144);
 
-/// What was recorded of one kind and name, on one device, for one reason. The caller sets `struct_size`; texts belong to the
-/// profile and go with it.
+/// The total of records with one kind, name, device and reason. The caller sets `struct_size`. Texts live as long as
+/// the profile.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct adead_profile_total {
     /// `sizeof(adead_profile_total)`.
     pub struct_size: usize,
-    /// What kind: `ADEAD_ACTIVITY_…`.
+    /// The kind: `ADEAD_ACTIVITY_…`.
     pub activity: adead_activity,
-    /// 0.
+    /// Always 0.
     pub reserved: i32,
-    /// The operation's or the kernel's name.
+    /// The name of the operation or the kernel.
     pub name: *const c_char,
     /// The device, by its index for `adead_profile_device_at`.
     pub device: usize,
-    /// Its id: "cpu", "cuda:0".
+    /// The device's id: "cpu", "cuda:0".
     pub device_id: *const c_char,
-    /// Why there: "only device", "forced", "threshold", "cheapest", "operands are there", "packed operand", "stream's device",
-    /// "divided" or "chosen GPU can't be opened".
+    /// Why it ran there: "only device", "forced", "threshold", "cheapest", "operands are there", "packed operand",
+    /// "stream's device", "divided" or "chosen GPU can't be opened".
     pub reason: *const c_char,
-    /// Of "threshold", how many elements it is; else 0.
+    /// For "threshold", the threshold in elements; else 0.
     pub threshold: u64,
-    /// How often.
+    /// The number of records.
     pub count: u64,
-    /// Of these, how many have a time; the numbers below are of those.
+    /// The number of these with a time. The fields below cover only those.
     pub timed: u64,
-    /// Nanoseconds of all.
+    /// The sum of their times, in nanoseconds.
     pub ns: u64,
-    /// Nanoseconds of the fastest.
+    /// The shortest time, in nanoseconds.
     pub min_ns: u64,
-    /// Nanoseconds of the slowest.
+    /// The longest time, in nanoseconds.
     pub max_ns: u64,
-    /// Nanoseconds of one, on average.
+    /// The mean time, in nanoseconds.
     pub mean_ns: f64,
     /// Floating-point operations.
     pub flops: f64,
-    /// Bytes read and written; of transfers, those that travelled.
+    /// Bytes read and written; for transfers, bytes moved.
     pub bytes: f64,
-    /// Floating-point operations a nanosecond.
+    /// Floating-point operations per nanosecond.
     pub gflops: f64,
-    /// Bytes a nanosecond.
+    /// Bytes per nanosecond.
     pub gbytes: f64,
-    /// The share of the device's peak, of arithmetic or of memory, whichever is nearer; of transfers, of the link's rate. It can
-    /// be above 1.
+    /// The fraction of the device's peak rate of arithmetic or of memory, whichever fraction is larger; for transfers,
+    /// of the link's rate. It can exceed 1.
     pub of_peak: f64,
 }
 
 // SAFETY: as asked.
 growing!(unsafe adead_profile_total, 144);
 
-/// A device that worked. The caller sets `struct_size`; texts belong to the profile and go with
-/// it.
+/// A device that worked. The caller sets `struct_size`. Texts live as long as the profile.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct adead_profile_device {
     /// `sizeof(adead_profile_device)`.
     pub struct_size: usize,
-    /// Its id: "cpu", "cuda:0".
+    /// The device's id: "cpu", "cuda:0".
     pub id: *const c_char,
-    /// Nanoseconds of work other than transfers; of two pieces at a time, both.
+    /// Nanoseconds of work other than transfers. Concurrent work counts twice.
     pub work_ns: u64,
-    /// Bytes that it was sent.
+    /// Bytes uploaded to the device.
     pub uploaded: u64,
-    /// Bytes that it sent back.
+    /// Bytes downloaded from the device.
     pub downloaded: u64,
-    /// Its best rate of arithmetic as the dispatcher knows it, in floating-point operations a nanosecond; 0 where it does not.
+    /// Its peak rate of arithmetic as the dispatcher knows it, in floating-point operations per nanosecond; 0 if
+    /// unknown.
     pub peak_gflops: f64,
-    /// Its best rate of memory as the dispatcher knows it, in bytes a nanosecond; 0 where it does not.
+    /// Its peak rate of memory as the dispatcher knows it, in bytes per nanosecond; 0 if unknown.
     pub peak_gbytes: f64,
-    /// Where these are from; NULL where there are none.
+    /// The source of these rates; NULL if there are none.
     pub figures: *const c_char,
-    /// Whether they were measured on this machine: 0 or 1.
+    /// Whether the rates were measured on this machine: 0 or 1.
     pub calibrated: i32,
-    /// 0.
+    /// Always 0.
     pub reserved: i32,
 }
 
 // SAFETY: as asked.
 growing!(unsafe adead_profile_device, 72);
 
-/// What it recorded.
+/// Returns the report of a finished profile.
 fn finished(profile: &adead_profile) -> Result<&Report> {
     let under_way = || Error::new(Status::NotReady, "the profile is under way: finish it first");
     profile.report.as_ref().ok_or_else(under_way)
@@ -197,7 +197,7 @@ fn beyond(index: usize, count: usize, what: &str) -> Error {
     Error::formatted(Status::InvalidArgument, format_args!("index is {index}; the profile has {count} {what}"))
 }
 
-/// Changes all texts of a report that belong to it.
+/// Changes every text that a report owns.
 fn each_text(report: &mut Report, change: fn(&mut String)) {
     for record in &mut report.records {
         change(record.name.to_mut());
@@ -212,7 +212,7 @@ fn each_text(report: &mut Report, change: fn(&mut String)) {
 }
 
 impl adead_profile {
-    /// Keeps what was recorded, with texts that end with NUL.
+    /// Keeps the report, with texts that end with NUL.
     fn keep(&mut self, mut report: Report) {
         each_text(&mut report, |text| text.push('\0'));
         let figures = |device: &DeviceUse| device.figures.as_ref().map(|figures| c_text(&figures.source.to_string()));
@@ -220,7 +220,7 @@ impl adead_profile {
         self.report = Some(report);
     }
 
-    /// The report as a text.
+    /// Returns the report in a format, and writes it the first time.
     fn text(&self, format: usize, write: fn(&Report) -> String) -> Result<*const c_char> {
         let report = finished(self)?;
         let text = self.texts[format].get_or_init(|| {
@@ -232,7 +232,7 @@ impl adead_profile {
     }
 }
 
-/// The text of a reason and the elements of a threshold.
+/// Returns the text of a reason and the elements of a threshold.
 #[inline(never)]
 fn why(reason: Reason) -> (*const c_char, u64) {
     let text = match reason {
@@ -249,14 +249,15 @@ fn why(reason: Reason) -> (*const c_char, u64) {
     (text.as_ptr(), 0)
 }
 
-/// A text that ends with NUL.
+/// Returns the address of a text that ends with NUL.
 fn ended(text: &str) -> *const c_char {
     text.as_ptr().cast()
 }
 
-/// Begins to record what a context and its streams do, in every thread: up to so many records, 0 for 65,536, and what is
-/// beyond is only counted. `invalid_argument` while another profile of the context is under way. The context may be
-/// closed before the profile. As with all functions of profiles, `unsupported` in a library built with ADEAD_MINIMAL.
+/// Starts to record the work of a context and its streams, in every thread. It keeps at most `records` records; 0
+/// means 65,536. Records beyond the limit are only counted. `invalid_argument` while another profile of the context is
+/// active. The context may be closed before the profile. Like all functions of profiles, `unsupported` in a library built
+/// with ADEAD_MINIMAL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_profile_begin(
     context: *const adead_context,
@@ -273,8 +274,8 @@ pub unsafe extern "C" fn adead_profile_begin(
     })
 }
 
-/// Ends it, and it can be asked for what it recorded. Waits for what the context enqueued; synchronise streams of your
-/// own before. `invalid_argument` if it is finished already.
+/// Ends the profile, so that its records can be read. Waits for everything that the context has enqueued; synchronise
+/// your own streams before. `invalid_argument` if the profile has already ended.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_profile_finish(profile: *mut adead_profile) -> adead_status {
     guard(|| {
@@ -288,13 +289,13 @@ pub unsafe extern "C" fn adead_profile_finish(profile: *mut adead_profile) -> ad
     })
 }
 
-/// Gives a profile up; NULL is fine. One that is under way ends.
+/// Destroys a profile; NULL is allowed. An active profile ends.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_profile_destroy(profile: *mut adead_profile) {
     guard_destroy(profile);
 }
 
-/// What was recorded, in numbers. `not_ready` while the profile is under way. The caller sets `out->struct_size`.
+/// Reports the summary. `not_ready` while the profile is active. The caller sets `out->struct_size`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_profile_report(
     profile: *const adead_profile,
@@ -321,8 +322,8 @@ pub unsafe extern "C" fn adead_profile_report(
     })
 }
 
-/// Record `index`, in the order in which the calls returned. `not_ready` while the profile is under way. The caller sets
-/// `out->struct_size`.
+/// Reports record `index`, in the order in which the calls returned. `not_ready` while the profile is active. The
+/// caller sets `out->struct_size`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_profile_record_at(
     profile: *const adead_profile,
@@ -366,8 +367,8 @@ pub unsafe extern "C" fn adead_profile_record_at(
     })
 }
 
-/// Total `index`: what took longest is first. `not_ready` while the profile is under way. The caller sets
-/// `out->struct_size`.
+/// Reports total `index`; the one with the longest total time is first. `not_ready` while the profile is active. The
+/// caller sets `out->struct_size`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_profile_total_at(
     profile: *const adead_profile,
@@ -409,7 +410,8 @@ pub unsafe extern "C" fn adead_profile_total_at(
     })
 }
 
-/// Device `index` of those that worked. `not_ready` while the profile is under way. The caller sets `out->struct_size`.
+/// Reports device `index` of those that worked. `not_ready` while the profile is active. The caller sets
+/// `out->struct_size`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_profile_device_at(
     profile: *const adead_profile,
@@ -443,24 +445,25 @@ pub unsafe extern "C" fn adead_profile_device_at(
     })
 }
 
-/// A table: a line for each kind of work, device and reason, what took longest first, and what the devices did. The text
-/// belongs to the profile and goes with it. `not_ready` while the profile is under way.
+/// Returns a table with a line for each kind of work, device and reason, longest time first, and a summary of the
+/// devices. The text lives as long as the profile. `not_ready` while the profile is active.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_profile_table(profile: *const adead_profile, out: *mut *const c_char) -> adead_status {
     // SAFETY: the caller vouches for the pointers.
     unsafe { asked(profile, "profile", out, |profile| profile.text(0, Report::to_string)) }
 }
 
-/// All of it as JSON: an object with `ns`, `busy_ns`, `overlapped_ns`, `overlap`, `dropped` and the lists `devices`, `totals`
-/// and `records`. The text belongs to the profile and goes with it. `not_ready` while the profile is under way.
+/// Returns the whole report as JSON: an object with `ns`, `busy_ns`, `overlapped_ns`, `overlap`, `dropped` and the
+/// lists `devices`, `totals` and `records`. The text lives as long as the profile. `not_ready` while the profile is
+/// active.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_profile_json(profile: *const adead_profile, out: *mut *const c_char) -> adead_status {
     // SAFETY: the caller vouches for the pointers.
     unsafe { asked(profile, "profile", out, |profile| profile.text(1, Report::to_json)) }
 }
 
-/// A trace in Chrome's format, for Perfetto and chrome://tracing. The text belongs to the profile and goes with it.
-/// `not_ready` while the profile is under way.
+/// Returns a trace in Chrome's format, for Perfetto and chrome://tracing. The text lives as long as the profile.
+/// `not_ready` while the profile is active.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_profile_trace(profile: *const adead_profile, out: *mut *const c_char) -> adead_status {
     // SAFETY: the caller vouches for the pointers.
@@ -489,7 +492,7 @@ mod tests {
         let (word, elements) = text(threshold);
         assert_eq!(threshold.to_string(), format!("{word} of {elements} elements"));
     }
-    /// Texts with quotes, control characters and more bytes than characters are those of Rust, byte for byte.
+    /// Texts with quotes, control characters and multi-byte characters equal Rust's, byte for byte.
     #[test]
     fn texts_are_the_reports() {
         let context = adead_core::Context::open("cpu").unwrap();

@@ -1,4 +1,4 @@
-//! Programs: decoded or assembled, validated, run with tensors bound to their slots by name.
+//! Programs: decoded or assembled, validated, and run with tensors that are bound to their slots by name.
 
 use crate::call::asked;
 use crate::context::adead_context;
@@ -14,10 +14,10 @@ use adead_core::program::{Format, Program, RunOptions};
 use std::ffi::{CString, c_char, c_void};
 use std::sync::OnceLock;
 
-/// What a program is or was decoded from, one of `ADEAD_FORMAT_…`.
+/// The format that a program has or was decoded from, one of `ADEAD_FORMAT_…`.
 pub type adead_format = i32;
 
-/// Which way a slot's contents go, one of `ADEAD_DIRECTION_…`.
+/// The direction of a slot's contents, one of `ADEAD_DIRECTION_…`.
 pub type adead_direction = i32;
 
 /// A decoded program. It never changes, so threads may share one.
@@ -25,7 +25,7 @@ pub struct adead_program {
     program: Program,
     slot_names: Vec<CString>,
     notes: Vec<CString>,
-    /// Each format's bytes and a NUL, made when they are first asked for.
+    /// Each format's bytes and a NUL, encoded when they are first asked for.
     encoded: [OnceLock<Vec<u8>>; FORMATS.len()],
 }
 
@@ -41,13 +41,13 @@ pub struct adead_slot {
     pub name: *const c_char,
     /// Bytes of its contents.
     pub bytes: usize,
-    /// Which way its contents go.
+    /// The direction of its contents.
     pub direction: adead_direction,
-    /// What its elements are.
+    /// The type of its elements.
     pub dtype: adead_dtype,
-    /// Not 0: a tensor bound to it must have exactly this dtype and shape. 0: only this many bytes.
+    /// Not 0: a tensor bound to it must have exactly this dtype and shape. 0: it must only have this many bytes.
     pub typed: i32,
-    /// Not 0: the caller must supply it.
+    /// Not 0: the caller must bind a tensor to it.
     pub required: i32,
     /// The number of dimensions.
     pub rank: usize,
@@ -64,11 +64,11 @@ growing!(unsafe adead_slot, 112);
 pub struct adead_run_options {
     /// `sizeof(adead_run_options)`.
     pub struct_size: usize,
-    /// The most bytes that registers, temporaries and outputs may take at once.
+    /// The most bytes that registers, temporaries and outputs may take at the same time.
     pub memory_limit: usize,
-    /// Not 0: instructions that don't depend on each other may run at the same time; the results are the same.
+    /// Not 0: independent instructions may run at the same time. The results are the same.
     pub parallel: i32,
-    /// 0.
+    /// Always 0.
     pub reserved: i32,
 }
 
@@ -109,9 +109,9 @@ impl adead_program {
     }
 }
 
-/// Decodes an .adead file, an AGPU binary, an AHYB file, .hex text or program text: which one, the bytes say.
-/// `invalid_program` with the offset where they are malformed. What instructions mean is checked by
-/// `adead_program_validate`. docs/program-format.md has the formats.
+/// Decodes an .adead file, an AGPU binary, an AHYB file, .hex text or program text. The bytes determine the format.
+/// `invalid_program` reports the offset at which they are malformed. `adead_program_validate` checks the meaning of
+/// instructions. docs/program-format.md specifies the formats.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_program_decode(
     data: *const c_void,
@@ -137,7 +137,7 @@ pub unsafe extern "C" fn adead_program_load(path: *const c_char, out: *mut *mut 
     })
 }
 
-/// Assembles program text, ".adead 1" or ".agpu 1". `invalid_program` with the line where it is malformed.
+/// Assembles program text, ".adead 1" or ".agpu 1". `invalid_program` reports the malformed line.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_program_assemble(source: *const c_char, out: *mut *mut adead_program) -> adead_status {
     guard(|| {
@@ -148,28 +148,28 @@ pub unsafe extern "C" fn adead_program_assemble(source: *const c_char, out: *mut
     })
 }
 
-/// Gives a program up; NULL is fine.
+/// Destroys a program; NULL is allowed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_program_destroy(program: *mut adead_program) {
     guard_destroy(program);
 }
 
-/// What the program was decoded from.
+/// Returns the format that the program was decoded from.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_program_format(program: *const adead_program, out: *mut adead_format) -> adead_status {
     // SAFETY: the caller vouches for the pointers.
     unsafe { asked(program, "program", out, |program| Ok(program.program.format() as adead_format)) }
 }
 
-/// The number of instructions.
+/// Returns the number of instructions.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_program_length(program: *const adead_program, out: *mut usize) -> adead_status {
     // SAFETY: the caller vouches for the pointers.
     unsafe { asked(program, "program", out, |program| Ok(program.program.len())) }
 }
 
-/// The program as a file of `format`: .adead, AGPU, .hex or text, of `out_bytes` bytes at `out_data` with a NUL behind
-/// them. They belong to the program and go with it. `unsupported` where a format has no words for it.
+/// Encodes the program as a file of `format`: .adead, AGPU, .hex or text. The `out_bytes` bytes at `out_data` are
+/// followed by a NUL, and live as long as the program. `unsupported` if the format can't express the program.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_program_encode(
     program: *const adead_program,
@@ -189,7 +189,7 @@ pub unsafe extern "C" fn adead_program_encode(
     })
 }
 
-/// Text that `adead_program_assemble` makes this program of again. It belongs to the program and goes with it.
+/// Returns text from which `adead_program_assemble` makes this program again. The text lives as long as the program.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_program_disassemble(
     program: *const adead_program,
@@ -201,14 +201,14 @@ pub unsafe extern "C" fn adead_program_disassemble(
     }
 }
 
-/// How many things a user should know of the program: parts that were skipped, opcodes that do nothing.
+/// Returns the number of notes on the program, such as skipped parts and opcodes that do nothing.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_program_note_count(program: *const adead_program, out: *mut usize) -> adead_status {
     // SAFETY: the caller vouches for the pointers.
     unsafe { asked(program, "program", out, |program| Ok(program.notes.len())) }
 }
 
-/// One of those. It belongs to the program and goes with it.
+/// Returns note `index`. The text lives as long as the program.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_program_note_at(
     program: *const adead_program,
@@ -226,14 +226,14 @@ pub unsafe extern "C" fn adead_program_note_at(
     })
 }
 
-/// The number of named inputs and outputs.
+/// Returns the number of named inputs and outputs.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_program_slot_count(program: *const adead_program, out: *mut usize) -> adead_status {
     // SAFETY: the caller vouches for the pointers.
     unsafe { asked(program, "program", out, |program| Ok(program.program.slots().len())) }
 }
 
-/// One of them. The caller sets `out->struct_size`.
+/// Describes input or output `index`. The caller sets `out->struct_size`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_program_slot_at(
     program: *const adead_program,
@@ -268,9 +268,9 @@ pub unsafe extern "C" fn adead_program_slot_at(
     })
 }
 
-/// Checks everything that can be without data, and gives the most bytes that registers, temporaries and outputs take at
-/// once; `memory_limit` 0 is the default limit. `invalid_program` with the offset or line; `out_of_memory` above the
-/// limit.
+/// Checks the program as far as is possible without data. Returns the most bytes that registers, temporaries and
+/// outputs take at the same time. `memory_limit` 0 is the default limit. `invalid_program` reports the offset or line;
+/// `out_of_memory` if the program needs more than the limit.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_program_validate(
     program: *const adead_program,
@@ -286,8 +286,8 @@ pub unsafe extern "C" fn adead_program_validate(
     })
 }
 
-/// Validates a program, binds `count` tensors to its slots by name and runs it. `options` may be NULL. If anything fails
-/// there is no outcome, and nothing of the caller's has changed.
+/// Validates a program, binds `count` tensors to its slots by name, and runs it. `options` may be NULL. On an error
+/// there is no outcome, and no data of the caller has changed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_program_run(
     context: *const adead_context,

@@ -1,4 +1,4 @@
-//! Files of weights.
+//! Safetensors files, which hold weights.
 
 use crate::call::asked;
 use crate::pointers::{Out, dimensions, fail, reference, text};
@@ -8,14 +8,13 @@ use adead::nn::Weights;
 use adead_c_support::c_text;
 use std::ffi::{CString, c_char};
 
-/// An open safetensors file: its header was read when it was opened, a tensor is read when it is asked for. Threads may
-/// share one.
+/// An open safetensors file. Opening reads its header; a tensor is read when it is asked for. Threads may share one.
 pub struct adead_safetensors {
     pub(crate) weights: Weights,
     names: Vec<CString>,
 }
 
-/// Opens a safetensors file. `io` if it can't be read, `invalid_argument` if it is no safetensors file.
+/// Opens a safetensors file. `io` if it can't be read, `invalid_argument` if it is not a safetensors file.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_safetensors_open(path: *const c_char, out: *mut *mut adead_safetensors) -> adead_status {
     guard(|| {
@@ -28,21 +27,21 @@ pub unsafe extern "C" fn adead_safetensors_open(path: *const c_char, out: *mut *
     })
 }
 
-/// Closes a file; NULL is fine. Tensors and modules made from it stay.
+/// Closes a file; NULL is allowed. Tensors and modules made from it stay valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_safetensors_close(file: *mut adead_safetensors) {
     guard_destroy(file);
 }
 
-/// The number of tensors.
+/// Returns the number of tensors.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_safetensors_count(file: *const adead_safetensors, out: *mut usize) -> adead_status {
     // SAFETY: the caller vouches for the pointers.
     unsafe { asked(file, "file", out, |file| Ok(file.names.len())) }
 }
 
-/// The name of tensor `index`; names are sorted. It belongs to the file and goes with it. `invalid_argument` if there are
-/// not so many.
+/// Returns the name of tensor `index`, in sorted order. The text lives as long as the file. `invalid_argument` if the
+/// file has no tensor `index`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_safetensors_name(
     file: *const adead_safetensors,
@@ -60,7 +59,7 @@ pub unsafe extern "C" fn adead_safetensors_name(
     })
 }
 
-/// Whether there is a tensor of that name: 1 or 0.
+/// Returns whether there is a tensor of a name: 1 or 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_safetensors_contains(
     file: *const adead_safetensors,
@@ -75,7 +74,7 @@ pub unsafe extern "C" fn adead_safetensors_contains(
     })
 }
 
-/// A tensor's dimensions and how many there are. They belong to the file and go with it. `invalid_argument` if there is no
+/// Returns a tensor's dimensions and rank. The dimensions live as long as the file. `invalid_argument` if there is no
 /// tensor of that name.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_safetensors_dims(
@@ -96,8 +95,9 @@ pub unsafe extern "C" fn adead_safetensors_dims(
     })
 }
 
-/// Reads a tensor as f32, f16 and bf16 widened. `invalid_argument` if there is none of that name, `shape_mismatch` if its
-/// dimensions are others than these `rank`, `dtype_mismatch` if it has other elements, `io` if it can't be read.
+/// Reads a tensor as f32; f16 and bf16 are widened. `invalid_argument` if there is no tensor of that name,
+/// `shape_mismatch` if its dimensions differ from the given `rank` ones, `dtype_mismatch` for other elements, `io` if
+/// it can't be read.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_safetensors_tensor(
     file: *const adead_safetensors,

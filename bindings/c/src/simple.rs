@@ -1,4 +1,4 @@
-//! The simple API: functions on the caller's own f32 arrays, no handle and no copy.
+//! The simple API: functions on the caller's own f32 arrays, without handles and without copies.
 
 use crate::pointers::{Out, fail, null, text};
 use crate::status::{adead_status, guard};
@@ -11,30 +11,30 @@ use std::slice;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
-/// What the simple API computes on: the CPU.
+/// The simple API computes on the CPU.
 pub const ADEAD_BACKEND_CPU: c_int = 0;
-/// What the simple API computes on: a CUDA GPU.
+/// The simple API computes on a CUDA GPU.
 pub const ADEAD_BACKEND_CUDA: c_int = 1;
-/// What the simple API computes on: a Vulkan GPU.
+/// The simple API computes on a Vulkan GPU.
 pub const ADEAD_BACKEND_VULKAN: c_int = 2;
-/// What the simple API computes on: the best at hand, or what `ADEAD_DEVICE` names.
+/// The simple API computes on the best device, or on the one that `ADEAD_DEVICE` names.
 pub const ADEAD_BACKEND_AUTO: c_int = -1;
 
 /// The context that calls use now; null before `adead_init` and after `adead_shutdown`.
 static ACTIVE: AtomicPtr<Context> = AtomicPtr::new(null_mut());
 
-/// The context of each backend, from AUTO. One that was opened stays, so that a call which another thread's
-/// `adead_shutdown` overtakes still has it.
+/// The context of each backend, from AUTO. An opened context stays open, because another thread's `adead_shutdown` may
+/// overtake a call that uses it.
 static OPENED: Mutex<[Option<&'static Context>; 4]> = Mutex::new([None; 4]);
 
-/// What `adead_alloc` gave and `adead_free` did not take back.
+/// The memory that `adead_alloc` returned and `adead_free` did not take back.
 #[derive(Default)]
 struct Allocated {
     by_address: HashMap<usize, Block>,
     given: u64,
 }
 
-/// Memory, with its number among all that was given.
+/// A block of memory, with its number among all allocations.
 struct Block {
     number: u64,
     memory: HostBuffer,
@@ -48,7 +48,7 @@ fn allocated() -> MutexGuard<'static, Allocated> {
 
 #[inline]
 fn active() -> Result<&'static Context> {
-    // SAFETY: not null, it points to a context that is never freed.
+    // SAFETY: the pointer is not null and points to a context that is never freed.
     match unsafe { ACTIVE.load(Ordering::Acquire).as_ref() } {
         Some(context) => Ok(context),
         None => start(ADEAD_BACKEND_AUTO),
@@ -62,7 +62,7 @@ fn start(backend: c_int) -> Result<&'static Context> {
     Ok(context)
 }
 
-/// The context of a backend, opened the first time.
+/// Returns the context of a backend, and opens it on the first call.
 #[inline(never)]
 fn context(backend: c_int) -> Result<&'static Context> {
     let open = match backend {
@@ -85,11 +85,11 @@ fn dimension(value: c_int, name: &str) -> Result<usize> {
     usize::try_from(value).or_else(|_| fail!(InvalidArgument, "{name} is {value}; it can't be negative"))
 }
 
-/// The address of a matrix; NULL is one only if it has no elements.
+/// Returns the address of a matrix. NULL is allowed only if the matrix has no elements.
 #[inline]
 fn address<T>(data: *const f32, meta: &Meta, name: &str) -> Result<NonNull<T>> {
     if !data.is_aligned() {
-        fail!(InvalidArgument, "{name} is at {data:p}, which is no address of a float");
+        fail!(InvalidArgument, "{name} is at {data:p}; the address of floats must be a multiple of 4");
     }
     match NonNull::new(data.cast_mut()) {
         Some(data) => Ok(data.cast()),
@@ -99,7 +99,7 @@ fn address<T>(data: *const f32, meta: &Meta, name: &str) -> Result<NonNull<T>> {
 }
 
 /// # Safety
-/// `data` is NULL or points to as many f32 as `meta` says, which nobody writes during `'a`.
+/// `data` is NULL or points to as many f32 as `meta` says, which nothing writes during `'a`.
 #[inline]
 unsafe fn input<'a>(data: *const f32, meta: &'a Meta, name: &str) -> Result<Option<View<'a>>> {
     let data = address(data, meta, name)?;
@@ -108,7 +108,7 @@ unsafe fn input<'a>(data: *const f32, meta: &'a Meta, name: &str) -> Result<Opti
 }
 
 /// # Safety
-/// `data` is NULL or points to as many f32 as `meta` says, which nobody else touches during `'a`.
+/// `data` is NULL or points to as many f32 as `meta` says, which nothing else touches during `'a`.
 #[inline]
 unsafe fn output<'a>(data: *mut f32, meta: &'a Meta, name: &str) -> Result<ViewMut<'a>> {
     let data = address(data, meta, name)?;
@@ -121,15 +121,15 @@ fn execute(op: Op, inputs: &[Option<View<'_>>], output: ViewMut<'_>) -> Result<(
     active()?.execute(&mut Command::lent(op, &Attrs::DEFAULT, inputs, output)?)
 }
 
-/// Starts the simple API on a backend: 0 CPU, 1 CUDA, 2 Vulkan, -1 the best at hand or what `ADEAD_DEVICE` names.
-/// Again with another backend switches to that. A function of the simple API that is called first starts it as -1 does.
-/// `backend_unavailable` if the backend is not on this machine or not in this version.
+/// Starts the simple API on a backend: 0 CPU, 1 CUDA, 2 Vulkan, -1 the best device or the one that `ADEAD_DEVICE`
+/// names. A second call with another backend switches to that one. If the first call is another function of the simple
+/// API, it starts the API as -1 does. `backend_unavailable` if this machine or this version does not have the backend.
 #[unsafe(no_mangle)]
 pub extern "C" fn adead_init(backend: c_int) -> adead_status {
     guard(|| start(backend).map(|_| ()))
 }
 
-/// Ends the simple API: frees what `adead_alloc` gave and nobody freed. It may be started again.
+/// Ends the simple API: frees the memory of `adead_alloc` that was not freed. It may be started again.
 #[unsafe(no_mangle)]
 pub extern "C" fn adead_shutdown() -> adead_status {
     guard(|| {
@@ -140,8 +140,8 @@ pub extern "C" fn adead_shutdown() -> adead_status {
     })
 }
 
-/// Memory for the simple API: `bytes` bytes, zero, on a multiple of 64. Any other memory of the caller does as well.
-/// `out_of_memory` if the system refuses.
+/// Allocates `bytes` bytes for the simple API, zeroed, at a multiple of 64. The functions also take any other memory of
+/// the caller. `out_of_memory` if the system refuses.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_alloc(bytes: usize, out: *mut *mut c_void) -> adead_status {
     guard(|| {
@@ -159,8 +159,8 @@ pub unsafe extern "C" fn adead_alloc(bytes: usize, out: *mut *mut c_void) -> ade
     })
 }
 
-/// Gives back what `adead_alloc` gave; NULL is fine. `invalid_argument`, and nothing happens, for any other pointer and
-/// for one that was freed.
+/// Frees memory that `adead_alloc` returned; NULL is allowed. `invalid_argument`, and nothing changes, for any other
+/// pointer and for freed memory.
 #[unsafe(no_mangle)]
 pub extern "C" fn adead_free(pointer: *mut c_void) -> adead_status {
     guard(|| {
@@ -175,7 +175,7 @@ pub extern "C" fn adead_free(pointer: *mut c_void) -> adead_status {
     })
 }
 
-/// `result = a·b`: a is `[m, k]`, b `[k, n]`, result `[m, n]`, row-major. The result may not overlap a or b.
+/// Computes `result = a·b`: a is `[m, k]`, b `[k, n]`, result `[m, n]`, row-major. The result may not overlap a or b.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_matmul(
     a: *const f32,
@@ -199,7 +199,8 @@ pub unsafe extern "C" fn adead_matmul(
     })
 }
 
-/// Softmax of every row of a `[rows, cols]` matrix, row-major. `out` may be `in`, but not overlap it otherwise.
+/// Computes the softmax of every row of a row-major `[rows, cols]` matrix. `out` may equal `in`, but not overlap it
+/// otherwise.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_softmax(r#in: *const f32, out: *mut f32, rows: c_int, cols: c_int) -> adead_status {
     guard(|| {
@@ -210,7 +211,7 @@ pub unsafe extern "C" fn adead_softmax(r#in: *const f32, out: *mut f32, rows: c_
     })
 }
 
-/// `max(x, 0)` of `size` values; a NaN stays NaN. `out` may be `in`, but not overlap it otherwise.
+/// Computes `max(x, 0)` of `size` values; NaN stays NaN. `out` may equal `in`, but not overlap it otherwise.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_relu(r#in: *const f32, out: *mut f32, size: c_int) -> adead_status {
     guard(|| {
@@ -221,16 +222,16 @@ pub unsafe extern "C" fn adead_relu(r#in: *const f32, out: *mut f32, size: c_int
     })
 }
 
-/// Starts the simple API on the best Vulkan GPU, as `adead_init(2)` does. `backend_unavailable` where there is none.
+/// Starts the simple API on the best Vulkan GPU, as `adead_init(2)` does. `backend_unavailable` if there is none.
 #[unsafe(no_mangle)]
 pub extern "C" fn adead_vulkan_init() -> adead_status {
     guard(|| start(ADEAD_BACKEND_VULKAN).map(|_| ()))
 }
 
-/// Runs a compute shader on the best Vulkan GPU over `x`·`y`·`z` workgroups, and returns when it is done. `shader` names the
-/// file of its SPIR-V. Its buffers, by set and binding, are what `adead_alloc` gave and nobody freed, in the order in
-/// which it was given: they are copied to the GPU before, and those that the shader may write are copied back after.
-/// Shaders with push constants and for repeated work take the object API: `adead_kernel_load_spirv`, `adead_dispatch`.
+/// Runs a compute shader on the best Vulkan GPU over `x`·`y`·`z` workgroups, and returns when it has finished. `shader`
+/// names the file with its SPIR-V. Its buffers, by set and binding, are the live blocks of `adead_alloc` in the order
+/// of allocation. The call copies them to the GPU first, and copies back those that the shader may write. For push
+/// constants and repeated work use the object API: `adead_kernel_load_spirv`, `adead_dispatch`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_vulkan_compute(shader: *const c_char, x: c_int, y: c_int, z: c_int) -> adead_status {
     guard(|| {
@@ -251,7 +252,7 @@ fn compute(shader: &str, groups: [u32; 3]) -> Result<()> {
     let gpu = context(ADEAD_BACKEND_VULKAN)?;
     let kernel = gpu.load_spirv(shader)?;
     let parameters = kernel.parameters();
-    // Held until the end: nobody may free what is copied.
+    // Held until the end, so that no thread frees memory that is being copied.
     let allocated = allocated();
     let blocks = &allocated.by_address;
     if blocks.len() < parameters.len() {

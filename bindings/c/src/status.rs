@@ -6,25 +6,25 @@ use std::sync::OnceLock;
 
 pub(crate) use adead_c_support::guard;
 
-/// What a call returns: `ADEAD_OK` (0), or why it failed.
+/// The result of a call: `ADEAD_OK` (0), or why it failed.
 pub type adead_status = i32;
 
-/// The error of what makes texts for people, in a library without the feature `text`.
+/// The error of functions that make texts for people, in a library without the feature `text`.
 #[cold]
 pub(crate) fn without_texts() -> Error {
     let text = "this is a minimal build of adead, which has no texts of programs, choices and plans: build it without ADEAD_MINIMAL";
     Error::new(Status::Unsupported, text)
 }
 
-/// That error in such a library. What follows is not in it then.
+/// Returns that error early, so that the compiler drops the code after it.
 #[inline(always)]
 pub(crate) fn texts() -> Result<()> {
     if cfg!(feature = "text") { Ok(()) } else { Err(without_texts()) }
 }
 
-/// Gives a handle up.
+/// Destroys a handle.
 pub(crate) fn guard_destroy<T>(handle: *mut T) {
-    // SAFETY: the library made it by `Box::into_raw`, which its caller vouches for, and gives it up.
+    // SAFETY: the caller vouches that the library made the handle by `Box::into_raw`, and gives up the handle.
     unsafe { adead_c_support::guard_destroy(handle) }
 }
 
@@ -36,21 +36,21 @@ impl Names {
         Names(OnceLock::new())
     }
 
-    /// Text `i` of those that `all` gives, NULL if there is none.
+    /// Returns text `i` of those that `all` yields, or NULL if there is none.
     pub fn get(&self, i: Option<usize>, all: &mut dyn Iterator<Item = &'static str>) -> *const c_char {
         let texts = self.0.get_or_init(|| all.map(|text| CString::new(text).unwrap_or_default()).collect());
         i.and_then(|i| texts.get(i)).map_or(std::ptr::null(), |text| text.as_ptr())
     }
 }
 
-/// The text of the last call on this thread that failed: what was wrong, with the numbers, and what to do. "" if none
-/// did. Valid until the next call on this thread fails.
+/// Returns the error text of the last call that failed on this thread: what was wrong, with the numbers, and what to
+/// do. "" if no call failed. It is valid until the next call on this thread fails.
 #[unsafe(no_mangle)]
 pub extern "C" fn adead_last_error() -> *const c_char {
     adead_c_support::last_error()
 }
 
-/// The name of a status, such as "shape_mismatch"; NULL for a number that is none. Never freed.
+/// Returns the name of a status, such as "shape_mismatch", or NULL for an unknown number. The text is never freed.
 #[unsafe(no_mangle)]
 pub extern "C" fn adead_status_name(status: adead_status) -> *const c_char {
     static NAMES: Names = Names::new();
@@ -58,25 +58,25 @@ pub extern "C" fn adead_status_name(status: adead_status) -> *const c_char {
     NAMES.get(i, &mut Status::ALL.iter().map(|status| status.name()))
 }
 
-/// The version of the library, such as "0.1.0". Never freed.
+/// Returns the version of the library, such as "0.1.0". The text is never freed.
 #[unsafe(no_mangle)]
 pub extern "C" fn adead_version() -> *const c_char {
     static NAME: Names = Names::new();
     NAME.get(Some(0), &mut [adead_core::VERSION].into_iter())
 }
 
-/// The version of this interface. A program that was built with `ADEAD_ABI_VERSION` n runs with every library that
-/// answers n.
+/// Returns the version of this interface. A program built with `ADEAD_ABI_VERSION` n runs with every library that
+/// returns n.
 #[unsafe(no_mangle)]
 pub extern "C" fn adead_abi_version() -> u32 {
     ADEAD_ABI_VERSION
 }
 
-/// The version of this interface that the header describes.
+/// The version of the interface that this header describes.
 pub const ADEAD_ABI_VERSION: u32 = 1;
 
-/// The version of the arithmetic contract, such as "adead-contract-1": libraries that answer the same compute the same
-/// bits. It belongs beside every published hash. Never freed.
+/// Returns the version of the arithmetic contract, such as "adead-contract-1". Libraries with the same version compute
+/// the same bits. Publish it beside every hash. The text is never freed.
 #[unsafe(no_mangle)]
 pub extern "C" fn adead_contract_version() -> *const c_char {
     static NAME: Names = Names::new();

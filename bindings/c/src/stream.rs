@@ -1,4 +1,4 @@
-//! Streams of the caller's: work that runs in order, beside that of other streams.
+//! The caller's streams: each runs its work in order, concurrently with other streams.
 
 use crate::buffer::adead_buffer;
 use crate::call::{asked_of, made, made_by};
@@ -13,32 +13,32 @@ use adead_core::gpu::{Operand, Priority, Stream};
 use adead_core::{Attrs, Meta, Result, Shape};
 use std::ffi::c_void;
 
-/// A queue of work on a context's device. What it is given runs in order; streams run beside each other. One thread at a
-/// time.
+/// A queue of work on a context's device. Its work runs in order; streams run concurrently. One thread at a time may
+/// use it.
 pub struct adead_stream(Stream);
-// So a stream of the core's is one of these (overlap.rs).
+// overlap.rs relies on this to use the core's streams as such handles.
 const _: () = assert!(std::mem::offset_of!(adead_stream, 0) == 0 && size_of::<adead_stream>() == size_of::<Stream>());
 
 /// A buffer as an operand of an operation.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct adead_operand {
-    /// Where the elements are. NULL: an optional operand is absent.
+    /// The buffer with the elements. NULL: an optional operand is absent.
     pub buffer: *mut adead_buffer,
-    /// The byte at which the first one begins.
+    /// The offset of the first element, in bytes.
     pub offset: usize,
     /// The dimensions.
     pub dims: *const usize,
-    /// How many dimensions.
+    /// The number of dimensions.
     pub rank: usize,
-    /// What the elements are.
+    /// The type of the elements.
     pub dtype: adead_dtype,
-    /// 0.
+    /// Always 0.
     pub reserved: i32,
 }
 
 /// # Safety
-/// What it points to is there.
+/// The pointers in `operand` are valid.
 unsafe fn meta(operand: &adead_operand) -> Result<Meta> {
     if operand.buffer.is_null() {
         return Ok(Meta::scalar());
@@ -51,7 +51,7 @@ unsafe fn meta(operand: &adead_operand) -> Result<Meta> {
     Ok(Meta::new(dtype(operand.dtype)?, Shape::new(dims)?))
 }
 
-/// A stream on the context's device.
+/// Creates a stream on the context's device.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_stream_create(
     context: *const adead_context,
@@ -61,11 +61,11 @@ pub unsafe extern "C" fn adead_stream_create(
     unsafe { made(context, "context", out, |context| Ok(adead_stream(context.0.stream()?))) }
 }
 
-/// Whose work begins first, one of `ADEAD_PRIORITY_…`.
+/// The priority of a stream's work, one of `ADEAD_PRIORITY_…`.
 pub type adead_priority = i32;
 
-/// A stream on the context's device with a priority: on an NVIDIA GPU through CUDA the work of `ADEAD_PRIORITY_HIGH` begins
-/// before that of other streams where both wait; elsewhere it is an ordinary stream.
+/// Creates a stream with a priority on the context's device. On an NVIDIA GPU through CUDA, waiting work of
+/// `ADEAD_PRIORITY_HIGH` begins before that of other streams. Other devices ignore the priority.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_stream_create_with(
     context: *const adead_context,
@@ -84,13 +84,14 @@ pub unsafe extern "C" fn adead_stream_create_with(
     })
 }
 
-/// Waits for what the stream was given and gives it up; NULL is fine.
+/// Waits for the stream's work and destroys the stream; NULL is allowed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_stream_destroy(stream: *mut adead_stream) {
     guard_destroy(stream);
 }
 
-/// Enqueues a copy of `bytes` bytes at `data` to a buffer from `offset` on; `data` is the caller's again when it returns.
+/// Enqueues a copy of `bytes` bytes from `data` to a buffer at `offset`. The caller may reuse `data` when the call
+/// returns.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_stream_upload(
     stream: *mut adead_stream,
@@ -108,8 +109,8 @@ pub unsafe extern "C" fn adead_stream_upload(
     })
 }
 
-/// Enqueues a copy of `bytes` bytes of a buffer from `offset` on to the host; `adead_download_read` takes them from
-/// there, `adead_download_data` shows them.
+/// Enqueues a copy of `bytes` bytes of a buffer at `offset` to the host. `adead_download_read` copies them out, and
+/// `adead_download_data` gives access without a copy.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_stream_download(
     stream: *mut adead_stream,
@@ -127,8 +128,8 @@ pub unsafe extern "C" fn adead_stream_download(
     })
 }
 
-/// Enqueues a copy of `bytes` bytes from one buffer's `from_offset` to another's `to_offset`. Within one buffer the parts
-/// must not overlap.
+/// Enqueues a copy of `bytes` bytes from one buffer at `from_offset` to another at `to_offset`. Two ranges of one
+/// buffer must not overlap.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_stream_copy(
     stream: *mut adead_stream,
@@ -146,7 +147,8 @@ pub unsafe extern "C" fn adead_stream_copy(
     })
 }
 
-/// Enqueues the zeroing of `bytes` bytes of a buffer from `offset` on: whole 4-byte words, but for a buffer's end.
+/// Enqueues a fill with zeros of `bytes` bytes of a buffer from `offset` on: whole 4-byte words, except at the buffer's
+/// end.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_stream_clear(
     stream: *mut adead_stream,
@@ -161,7 +163,7 @@ pub unsafe extern "C" fn adead_stream_clear(
     })
 }
 
-/// Enqueues a kernel, as `adead_dispatch_with` does; without push constants `push_bytes` is 0.
+/// Enqueues a kernel, as `adead_dispatch_with` does. Pass `push_bytes` 0 for a kernel without push constants.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_stream_dispatch(
     stream: *mut adead_stream,
@@ -182,9 +184,9 @@ pub unsafe extern "C" fn adead_stream_dispatch(
     })
 }
 
-/// Enqueues an operation on buffers: `count` operands in its order, and where its result goes, with the dtype and shape
-/// that follow from them. `attrs` may be NULL. What only the device can find (an id outside a table) comes from
-/// `adead_stream_sync`.
+/// Enqueues an operation on buffers: `count` operands in its order, and a place for the result. The result's dtype and
+/// shape must be those that follow from the operands. `attrs` may be NULL. Errors that only the device can find, such
+/// as an id outside a table, come from `adead_stream_sync`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_stream_run(
     stream: *mut adead_stream,
@@ -215,14 +217,14 @@ pub unsafe extern "C" fn adead_stream_run(
     })
 }
 
-/// The point after everything that the stream was given so far.
+/// Creates an event at the point after everything that the stream was given so far.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_stream_event(stream: *mut adead_stream, out: *mut *mut adead_event) -> adead_status {
     // SAFETY: the caller vouches for the pointers.
     unsafe { made_by(stream, "stream", out, |stream| Ok(adead_event(stream.0.event()?))) }
 }
 
-/// Everything that the stream is given from now on waits for an event of the same device.
+/// Makes everything that the stream is given from now on wait for an event of the same device.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_stream_wait_event(stream: *mut adead_stream, event: *const adead_event) -> adead_status {
     guard(|| {
@@ -232,7 +234,7 @@ pub unsafe extern "C" fn adead_stream_wait_event(stream: *mut adead_stream, even
     })
 }
 
-/// Enqueues the taking of a time.
+/// Enqueues a timestamp.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_stream_timestamp(
     stream: *mut adead_stream,
@@ -242,15 +244,16 @@ pub unsafe extern "C" fn adead_stream_timestamp(
     unsafe { made_by(stream, "stream", out, |stream| Ok(adead_timestamp(stream.0.timestamp()?))) }
 }
 
-/// From here to `adead_stream_record_end` the stream records what it is given instead of running it. Uploads, downloads,
-/// events and timestamps can't be recorded. `invalid_argument` while recording already, `unsupported` on the CPU.
+/// Starts to record the stream's work instead of running it, until `adead_stream_record_end`. Uploads, downloads,
+/// events and timestamps can't be recorded. `invalid_argument` if the stream already records, `unsupported` on the CPU.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_stream_record_begin(stream: *mut adead_stream) -> adead_status {
     // SAFETY: the caller vouches for the pointer.
     guard(|| unsafe { exclusive(stream, "stream") }?.0.start_recording())
 }
 
-/// What was recorded, to be run any number of times. It keeps the memory and the kernels that it uses.
+/// Ends the recording and returns it, to be run any number of times. It keeps the memory and the kernels that it uses
+/// alive.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_stream_record_end(
     stream: *mut adead_stream,
@@ -273,22 +276,22 @@ pub unsafe extern "C" fn adead_stream_replay(
     })
 }
 
-/// Hands what the stream was given to the device now, without waiting. Work begins by itself; this only spares it a wait
-/// behind what is under way.
+/// Submits the stream's work to the device now, without waiting. Work also begins without this call, which only avoids
+/// a wait behind running work.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_stream_flush(stream: *mut adead_stream) -> adead_status {
     // SAFETY: the caller vouches for the pointer.
     guard(|| unsafe { exclusive(stream, "stream") }?.0.flush())
 }
 
-/// Waits until everything that the stream was given has finished. The first error that the device found in it.
+/// Waits until all work of the stream has finished. Returns the first error that the device found in it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_stream_sync(stream: *mut adead_stream) -> adead_status {
     // SAFETY: the caller vouches for the pointer.
     guard(|| unsafe { exclusive(stream, "stream") }?.0.synchronize())
 }
 
-/// Whether everything that the stream was given has finished: 0 or 1.
+/// Returns whether all work of the stream has finished: 0 or 1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_stream_query(stream: *mut adead_stream, out: *mut i32) -> adead_status {
     // SAFETY: the caller vouches for the pointers.

@@ -9,7 +9,7 @@ use std::ffi::{c_char, c_void};
 
 /// A shaped value. Its contents never change, so threads may share one.
 pub struct adead_tensor(pub(crate) Tensor);
-// So an array of handles is one of tensors.
+// With the same layout, an array of handles is an array of tensors.
 const _: () = assert!(std::mem::offset_of!(adead_tensor, 0) == 0);
 
 /// The most dimensions that a tensor may have.
@@ -19,7 +19,7 @@ const _: () = assert!(ADEAD_MAX_RANK == adead_core::MAX_RANK);
 /// The type of elements, one of `ADEAD_DTYPE_…`.
 pub type adead_dtype = i32;
 
-/// The dtype of that number.
+/// Returns the dtype of a number.
 pub(crate) fn dtype(code: adead_dtype) -> Result<DType> {
     match u32::try_from(code).ok().and_then(DType::from_code) {
         Some(dtype) => Ok(dtype),
@@ -27,22 +27,22 @@ pub(crate) fn dtype(code: adead_dtype) -> Result<DType> {
     }
 }
 
-/// The name of a dtype, such as "f32"; NULL for a number that is none. Never freed.
+/// Returns the name of a dtype, such as "f32", or NULL for an unknown number. The text is never freed.
 #[unsafe(no_mangle)]
 pub extern "C" fn adead_dtype_name(dtype: adead_dtype) -> *const c_char {
     static NAMES: Names = Names::new();
     NAMES.get(usize::try_from(dtype).ok(), &mut DType::ALL.iter().map(|dtype| dtype.name()))
 }
 
-/// Bytes of one element; 0 for a number that is no dtype.
+/// Returns the bytes of one element; 0 for an unknown number.
 #[unsafe(no_mangle)]
 pub extern "C" fn adead_dtype_size(dtype: adead_dtype) -> usize {
     crate::tensor::dtype(dtype).map_or(0, DType::size)
 }
 
-/// A tensor of the `bytes` bytes at `data`, which are copied: elements in native byte order, row-major, as many as
-/// `dims` multiply to; f16 and bf16 by their bits. Rank 0 to 8, rank 0 is a scalar. `shape_mismatch` if `bytes` is not
-/// what dtype and dims take.
+/// Creates a tensor from a copy of the `bytes` bytes at `data`. Elements are in native byte order, row-major; f16 and
+/// bf16 are given by their bits. Their number is the product of `dims`. The rank is 0 to 8; rank 0 is a scalar.
+/// `shape_mismatch` if `bytes` is not the size that dtype and dims need.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_create(
     dtype: adead_dtype,
@@ -61,7 +61,7 @@ pub unsafe extern "C" fn adead_tensor_create(
     })
 }
 
-/// A tensor of zeros.
+/// Creates a tensor of zeros.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_zeros(
     dtype: adead_dtype,
@@ -77,20 +77,21 @@ pub unsafe extern "C" fn adead_tensor_zeros(
     })
 }
 
-/// Gives a tensor up; NULL is fine. Its clones and reshapes stay.
+/// Destroys a tensor; NULL is allowed. Its clones and reshapes stay valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_destroy(tensor: *mut adead_tensor) {
     guard_destroy(tensor);
 }
 
-/// Another handle of the same values, without a copy.
+/// Creates another handle of the same values, without a copy.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_clone(tensor: *const adead_tensor, out: *mut *mut adead_tensor) -> adead_status {
     // SAFETY: the caller vouches for the pointers.
     unsafe { made(tensor, "tensor", out, |tensor| Ok(adead_tensor(tensor.0.clone()))) }
 }
 
-/// The same values in another shape of as many elements, without a copy. `shape_mismatch` if their number differs.
+/// Creates a handle of the same values in another shape, without a copy. `shape_mismatch` if the number of elements
+/// differs.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_reshape(
     tensor: *const adead_tensor,
@@ -107,46 +108,47 @@ pub unsafe extern "C" fn adead_tensor_reshape(
     })
 }
 
-/// The type of the elements.
+/// Returns the type of the elements.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_dtype(tensor: *const adead_tensor, out: *mut adead_dtype) -> adead_status {
     // SAFETY: the caller vouches for the pointers.
     unsafe { asked(tensor, "tensor", out, |tensor| Ok(tensor.0.dtype() as adead_dtype)) }
 }
 
-/// The number of dimensions.
+/// Returns the number of dimensions.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_rank(tensor: *const adead_tensor, out: *mut usize) -> adead_status {
     // SAFETY: the caller vouches for the pointers.
     unsafe { asked(tensor, "tensor", out, |tensor| Ok(tensor.0.dims().len())) }
 }
 
-/// The dimensions, as many as its rank. They belong to the tensor and go with it.
+/// Returns the dimensions, as many as the rank. They live as long as the tensor.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_dims(tensor: *const adead_tensor, out: *mut *const usize) -> adead_status {
     // SAFETY: the caller vouches for the pointers.
     unsafe { asked(tensor, "tensor", out, |tensor| Ok(tensor.0.dims().as_ptr())) }
 }
 
-/// Bytes of all elements.
+/// Returns the bytes of all elements.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_bytes(tensor: *const adead_tensor, out: *mut usize) -> adead_status {
     // SAFETY: the caller vouches for the pointers.
     unsafe { asked(tensor, "tensor", out, |tensor| Ok(tensor.0.byte_len())) }
 }
 
-/// The elements, in native byte order, row-major, on a multiple of 64 bytes. They belong to the tensor and its clones
-/// and go with the last of them. Values that are on a GPU only are waited for and brought to host memory, once.
+/// Returns the elements, in native byte order, row-major, at a multiple of 64 bytes. They live as long as the last of
+/// the tensor and its clones. If the values are only on a GPU, the first call waits for them and copies them to host
+/// memory.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_data(tensor: *const adead_tensor, out: *mut *const c_void) -> adead_status {
     // SAFETY: the caller vouches for the pointers.
     unsafe { asked(tensor, "tensor", out, |tensor| Ok(tensor.0.host_bytes()?.as_ptr().cast())) }
 }
 
-/// Puts a copy of a tensor's values on one of the context's devices, by its name as `adead_context_open` takes it, and returns
-/// when they may be on their way; `"cpu"` starts their way to host memory instead. Clones, reshapes and rows share copies;
-/// operations find them there, and leave their results where they compute. `invalid_argument` for a device that the context
-/// has not.
+/// Copies a tensor's values to one of the context's devices, named as for `adead_context_open`. The call may return
+/// while the copy is in progress. `"cpu"` starts a copy to host memory instead. Clones, reshapes and rows share copies.
+/// Operations use the copy there, and leave their results where they compute. `invalid_argument` for a device that the
+/// context does not have.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_to(
     context: *const adead_context,
@@ -162,7 +164,7 @@ pub unsafe extern "C" fn adead_tensor_to(
     })
 }
 
-/// Whether a tensor's values are in host memory (`"cpu"`) or on the device of that id.
+/// Returns whether a tensor's values are in host memory (`"cpu"`) or on the device of an id.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_is_on(
     tensor: *const adead_tensor,
@@ -178,7 +180,7 @@ pub unsafe extern "C" fn adead_tensor_is_on(
     })
 }
 
-/// Copies all elements to `dst`. `invalid_argument` unless `bytes` is exactly the tensor's `adead_tensor_bytes`.
+/// Copies all elements to `dst`. `invalid_argument` unless `bytes` equals the tensor's `adead_tensor_bytes`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_read(
     tensor: *const adead_tensor,
@@ -196,7 +198,7 @@ pub unsafe extern "C" fn adead_tensor_read(
             if dst.is_null() {
                 return Err(crate::pointers::null("dst"));
             }
-            // SAFETY: `dst` has `bytes` bytes, and a tensor's contents are nobody's to write.
+            // SAFETY: `dst` has `bytes` bytes, and nothing writes a tensor's contents.
             unsafe { dst.cast::<u8>().copy_from_nonoverlapping(tensor.0.host_bytes()?.as_ptr(), bytes) };
         }
         Ok(())

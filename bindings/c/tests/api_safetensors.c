@@ -26,7 +26,7 @@ static void write_header(const char *header, size_t length, size_t bytes) {
 static void refused(const char *words) {
   adead_safetensors *weights = NULL;
   FAILS(adead_safetensors_open(path, &weights), ADEAD_INVALID_ARGUMENT, words);
-  FAILS(adead_safetensors_open(path, &weights), ADEAD_INVALID_ARGUMENT, ": no safetensors file: ");
+  FAILS(adead_safetensors_open(path, &weights), ADEAD_INVALID_ARGUMENT, ": not a safetensors file: ");
   CHECK(!weights);
 }
 

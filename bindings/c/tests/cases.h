@@ -1,4 +1,4 @@
-/* The conformance cases of tests/conformance/FORMAT.md, read for the runners in C and C++. */
+/* Reads the conformance cases of tests/conformance/FORMAT.md, for the runners in C and C++. */
 #ifndef CASES_H
 #define CASES_H
 
@@ -14,14 +14,14 @@ typedef struct {
   const char *dtype, *shape, *data;
 } value;
 
-/* Where a pipeline's value comes from. */
+/* The source of a pipeline's value. */
 enum { VALUE_INPUT, VALUE_CONSTANT, VALUE_RESHAPE, VALUE_OPERATION };
 
 typedef struct {
   int source;
-  /* What is given, an input in the first run; of another value's elements in another shape, that shape. */
+  /* The given value, or an input in the first run; for a reshape of another value, the new shape. */
   value given;
-  /* An operation, and the values that it is of by their numbers: -1 where one is absent. */
+  /* An operation, and the numbers of the values that are its operands; -1 for an absent one. */
   const char *op;
   const char *attrs[MAX_ATTRS][2];
   int operands[8];
@@ -46,36 +46,36 @@ typedef struct {
   const char *attrs[MAX_ATTRS][2];
   value operands[MAX_OPERANDS], out;
   size_t attr_count, operand_count;
-  /* Where it is one of a pipeline; else NULL. */
+  /* The pipeline of such a case; else NULL. */
   const pipeline_case *pipeline;
 } test_case;
 
-/* The value that a text of a case describes, ready to be made a tensor of. `data` is to be freed. */
+/* Makes the value that a case's text describes. The caller frees `data`. */
 typedef struct {
   adead_dtype dtype;
   size_t dims[ADEAD_MAX_RANK], rank, bytes;
   void *data;
 } elements;
 
-/* Cases that failed. */
+/* The number of failed cases. */
 extern size_t failures;
 
-/* Calls `run` for every case of every file of a folder, in order, whose id begins with one of `prefixes`, which NULL ends;
- * without one, for all. Ends the process where a file is malformed. */
+/* Calls `run` for each case of each file of a folder, in order, whose id begins with one of `prefixes`, which NULL
+ * ends. Without prefixes, for all. Ends the process if a file is malformed. */
 void each_case(const char *folder, char **prefixes, void (*run)(const test_case *));
 
 elements read_value(const value *v);
 
-/* The dimensions of a shape, and how many there are. */
+/* Writes the dimensions of a shape and returns how many there are. */
 size_t read_shape(const char *text, size_t dims[ADEAD_MAX_RANK]);
 
-/* Whether a run's inputs have the dtypes and shapes that were recorded: others make another pipeline. */
+/* Returns whether a run's inputs have the recorded dtypes and shapes. Other inputs need another pipeline. */
 int fits_recording(const pipeline_case *p, const pipeline_run *run);
 
 /* Reports a failure. */
 void fail(const char *id, const char *expected, const char *got);
 
-/* Reports one unless a result is what is expected, bit for bit. */
+/* Reports a failure unless the result equals the expected one, bit for bit. */
 void check_result(const char *id, const value *out, adead_dtype dtype, const size_t *result_dims, size_t result_rank, const void *data,
                   size_t bytes);
 

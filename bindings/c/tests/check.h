@@ -1,4 +1,4 @@
-/* What the tests of the C API share. */
+/* Checks that the tests of the C API share. */
 #ifndef CHECK_H
 #define CHECK_H
 
@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Whose errors OK and FAILS tell: libadead's, or another library's, whose test names its function. */
+/* The source of the error text that OK and FAILS print: libadead, unless a test of another library sets its
+ * function. */
 #ifndef LAST_ERROR
 #define LAST_ERROR adead_last_error
 #endif
@@ -20,7 +21,7 @@
     }                                                                 \
   } while (0)
 
-/* The call succeeds. */
+/* Checks that the call succeeds. */
 #define OK(call)                                                                   \
   do {                                                                             \
     if ((call) != ADEAD_OK) {                                                      \
@@ -29,7 +30,7 @@
     }                                                                              \
   } while (0)
 
-/* The call fails with a status and a text that has these words. */
+/* Checks that the call fails with a status and a text that contains these words. */
 #define FAILS(call, status, words)                                                                              \
   do {                                                                                                          \
     adead_status got_ = (call);                                                                                 \
@@ -39,7 +40,7 @@
     }                                                                                                           \
   } while (0)
 
-/* An f32 tensor. */
+/* Makes an f32 tensor. */
 static inline adead_tensor *tensor(const float *values, size_t rank, size_t d0, size_t d1) {
   size_t dims[2], count = (rank > 0 ? d0 : 1) * (rank > 1 ? d1 : 1);
   adead_tensor *made = NULL;
@@ -49,7 +50,7 @@ static inline adead_tensor *tensor(const float *values, size_t rank, size_t d0, 
   return made;
 }
 
-/* Whether two tensors have the same dtype, shape and bits. */
+/* Returns whether two tensors have the same dtype, shape and bits. */
 static inline int same(const adead_tensor *a, const adead_tensor *b) {
   adead_dtype a_dtype, b_dtype;
   size_t a_rank, b_rank, a_bytes, b_bytes;
@@ -69,7 +70,7 @@ static inline int same(const adead_tensor *a, const adead_tensor *b) {
          a_bytes == b_bytes && !memcmp(a_data, b_data, a_bytes);
 }
 
-/* Values that are neither round nor all alike. */
+/* Fills in values that are neither round nor all alike. */
 static inline void some_values(float *values, size_t count, unsigned seed) {
   size_t i;
   for (i = 0; i < count; i++) {

@@ -1,4 +1,5 @@
-/* What the tests of GPUs share. A machine without a Vulkan device skips them. */
+/* Helpers that the tests of GPUs share. On a machine without a Vulkan device the tests are skipped.
+ * */
 #ifndef GPU_H
 #define GPU_H
 
@@ -6,7 +7,7 @@
 
 #define SKIPPED 77
 
-/* The best GPU, software or not. */
+/* Opens the best GPU, which may be a software device. */
 static inline adead_context *open_gpu(void) {
   adead_context *context = NULL;
   adead_status status = adead_context_open("vulkan", NULL, &context);
@@ -18,7 +19,7 @@ static inline adead_context *open_gpu(void) {
   return context;
 }
 
-/* A kernel of examples/kernels. */
+/* Loads a kernel of examples/kernels. */
 static inline adead_kernel *kernel(const adead_context *context, const char *name) {
   char path[1024];
   adead_kernel *made = NULL;
@@ -33,7 +34,7 @@ static inline adead_buffer *buffer(const adead_context *context, const void *dat
   return made;
 }
 
-/* Whether a buffer has exactly these bytes. */
+/* Returns whether a buffer has exactly these bytes. */
 static inline int has(const adead_buffer *it, const void *expected, size_t bytes) {
   size_t size = 0;
   void *found = malloc(bytes + 1);

@@ -1,4 +1,4 @@
-//! include/adead.h is what these sources say: generated here, compared, and rewritten with `ADEAD_BLESS=1`.
+//! Generates include/adead.h from these sources and compares. `ADEAD_BLESS=1` rewrites it.
 
 use adead_c::{ADEAD_BACKEND_AUTO, ADEAD_BACKEND_CPU, ADEAD_BACKEND_CUDA, ADEAD_BACKEND_VULKAN};
 use adead_core::contract::{Activation, GeluForm, Precision};
@@ -17,7 +17,7 @@ mod c;
 #[path = "languages/without.rs"]
 mod without;
 
-/// The sources in the order of the header.
+/// The sources, in the order of the header.
 const SOURCES: &[&str] = &[
     "status",
     "interrupt",
@@ -61,7 +61,7 @@ fn core_source(path: &str) -> String {
     fs::read_to_string(root().join("core/src").join(path)).unwrap()
 }
 
-/// The constants of one of the core's enums: numbers from the values, comments from the source.
+/// Writes the constants of one of the core's enums: numbers from the values, comments from the source.
 fn constants<T: Copy + Debug>(to: &mut String, prefix: &str, source: &str, values: &[T], number: impl Fn(T) -> i64) {
     let row = |&value: &T| {
         let variant = format!("{value:?}");
@@ -79,13 +79,13 @@ fn constants<T: Copy + Debug>(to: &mut String, prefix: &str, source: &str, value
     listed(to, prefix, values.iter().map(row));
 }
 
-/// An enum of names without their prefix, comments and numbers.
+/// Writes an enum of names without their prefix, with comments and numbers.
 fn listed(to: &mut String, prefix: &str, rows: impl Iterator<Item = (String, String, i64)>) {
     writeln!(to, "enum {{").unwrap();
     for (name, text, number) in rows {
         writeln!(to, "  /// {text}\n  {prefix}_{name} = {number},").unwrap();
     }
-    // No comma after the last: C++98 has none.
+    // The last item has no comma, because C++98 allows none.
     to.truncate(to.trim_end_matches(",\n").len());
     writeln!(to, "\n}};\n").unwrap();
 }
@@ -249,7 +249,7 @@ fn header() -> String {
     ascii(&String::from_utf8(text).unwrap())
 }
 
-/// Compilers that take sources for another encoding than UTF-8 warn of the comments else.
+/// Replaces other characters, because compilers that assume another encoding than UTF-8 warn of them in comments.
 fn ascii(text: &str) -> String {
     let mut ascii = text.to_string();
     for (from, to) in [("·", "*"), ("…", "..."), ("−", "-"), ("²", "^2"), ("≤", "<="), ("×", "x")] {

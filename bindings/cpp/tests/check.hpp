@@ -1,5 +1,5 @@
-// What the tests of the C++ API share. They are written once for both modes: OK(call) is the value of a call that succeeds,
-// FAILS a call that fails, with exceptions and without.
+// Checks that the tests of the C++ API share. They are written once for both modes, with exceptions and without.
+// OK(call) is the value of a call that succeeds; FAILS checks a call that fails.
 #ifndef CHECK_HPP
 #define CHECK_HPP
 
@@ -28,7 +28,7 @@ T value_of(adead::Result<T> result, const char *file, int line, const char *what
 }
 #define OK(...) value_of(__VA_ARGS__, __FILE__, __LINE__, #__VA_ARGS__)
 
-/// The call fails with the status and a text that has these words.
+/// Checks that the call fails with the status and a text that contains these words.
 #define FAILS(class_, status_, words, ...)                                                                          \
   do {                                                                                                              \
     auto got_ = __VA_ARGS__;                                                                                        \
@@ -40,7 +40,7 @@ T value_of(adead::Result<T> result, const char *file, int line, const char *what
 
 #define OK(...) (__VA_ARGS__)
 
-/// The call throws the class of the status, with a text that has these words.
+/// Checks that the call throws the class of the status, with a text that contains these words.
 #define FAILS(class_, status_, words, ...)                                                       \
   do {                                                                                           \
     bool right_ = false;                                                                         \
@@ -57,7 +57,7 @@ T value_of(adead::Result<T> result, const char *file, int line, const char *what
 
 #endif
 
-/// Whether two tensors have the same dtype, shape and bits.
+/// Returns whether two tensors have the same dtype, shape and bits.
 inline bool same(const adead::Tensor &a, const adead::Tensor &b) {
   auto shape = OK(a.shape()), other_shape = OK(b.shape());
   auto bytes = OK(a.bytes()), other_bytes = OK(b.bytes());
@@ -68,7 +68,7 @@ inline bool same(const adead::Tensor &a, const adead::Tensor &b) {
   return bytes.empty() || !std::memcmp(bytes.data(), other_bytes.data(), bytes.size());
 }
 
-/// Values that are neither round nor all alike.
+/// Fills in values that are neither round nor all alike.
 inline std::vector<float> some_values(std::size_t count, std::uint32_t seed) {
   std::vector<float> values;
   for (std::size_t i = 0; i < count; i++) {

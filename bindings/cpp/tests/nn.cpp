@@ -202,7 +202,7 @@ void files(const Context &ctx) {
 
   const std::string one = entry("F32", "[2]", "[0,8]");
   // What is malformed is tried in the tests of C: it is one reader.
-  FAILS(InvalidArgument, invalid_argument, "nn-odd.safetensors: no safetensors file: byte 5 of the header: '{' is missing",
+  FAILS(InvalidArgument, invalid_argument, "nn-odd.safetensors: not a safetensors file: byte 5 of the header: '{' is missing",
         Weights::open(file("{\"a\":3}", 0)));
   FAILS(InvalidArgument, invalid_argument, "the tensors have 8 bytes and the file 9 for them",
         Weights::open(file("{\"a\":" + entry("F32", "[2]", "[0,8]") + "}", 9)));

@@ -1,4 +1,4 @@
-// Prints the hash that this program prints in every language, on every device: softmax(gelu(x·w1)·w2).
+// Prints the hash of softmax(gelu(x·w1)·w2). It is the same in every language and on every device.
 
 import { Context, Tensor } from 'adead'
 

@@ -1,4 +1,4 @@
-// A program that the TypeScript compiler checks, strictly: ci/node-test compiles and runs it.
+// A program that the TypeScript compiler checks in strict mode. ci/node-test compiles and runs it.
 
 import {
   AdeadError,
@@ -24,7 +24,7 @@ import {
 } from 'adead'
 import { GELU, type Layer, Linear, Sequential, type TransformerConfig, Weights } from 'adead/nn'
 
-/** The rows' most likely classes. */
+/** The most likely class of each row. */
 async function classify(context: Context, x: Tensor, weights: Tensor, bias: Tensor): Promise<BigInt64Array> {
   const hidden: Tensor = await context.matmulAsync(x, weights, { bias, activation: 'gelu_erf' })
   const probabilities = context.softmax(hidden, { axis: -1 })
@@ -76,19 +76,19 @@ try {
   console.log(code, error.status)
 }
 
-/** What the compiler refuses. */
+/** Calls that the compiler refuses. */
 export function refused(): void {
-  // @ts-expect-error: an operation that there is not
+  // @ts-expect-error: an unknown operation
   context.run('convolve', [x])
-  // @ts-expect-error: a pipeline's value is no tensor
+  // @ts-expect-error: a pipeline's value is not a tensor
   context.relu(begin)
-  // @ts-expect-error: an attribute that softmax has not
+  // @ts-expect-error: softmax does not have this attribute
   context.softmax(x, { keepdim: true })
   // @ts-expect-error: a Uint16Array may be f16 or bf16
   new Tensor(new Uint16Array(2), [2])
 }
 
-/** Twice each batch, with copies beside the work. */
+/** Doubles each batch, and overlaps copies with the work. */
 async function doubled(batches: Iterable<Float32Array>): Promise<number> {
   const work = (stage: Stage) => {
     const y = stage.buffer(stage.input.dims)

@@ -1,4 +1,4 @@
-// Adds two vectors with a kernel of one's own on the best GPU: node vecadd.mjs KERNEL.spv
+// Adds two vectors on the best GPU with the caller's own kernel: node vecadd.mjs KERNEL.spv
 
 import { GPU } from 'adead'
 

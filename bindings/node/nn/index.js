@@ -1,15 +1,15 @@
 'use strict'
 
-// Layers of neural networks, and their weights from safetensors files: docs/sentences.md. They are the runtime's, as in every
-// language; here are their classes.
+// Layers of neural networks, and their weights from safetensors files: docs/sentences.md. The runtime implements the
+// layers for every language; this file has their classes.
 
 const { AdeadError, defaultContext } = require('../index.js')
 const native = require('../load.js')
 
-/** What the runtime has for an object: a layer or a file. */
+/** The runtime's object for a layer or a file. */
 const held = new WeakMap()
 
-/** The runtime's part of an object of a class. */
+/** Returns the runtime's object for an object of a class. */
 function inside(object, kind) {
   if (object instanceof kind) return held.get(object)
   const found = object === null ? 'null' : typeof object
@@ -58,7 +58,7 @@ class Layer {
   }
 }
 
-/** A layer of a class that `load` makes without its constructor. */
+/** Makes a layer for `load`, without calling the constructor of its class. */
 function loaded(kind, layer, properties) {
   const made = Object.assign(Object.create(kind.prototype), properties)
   held.set(made, layer)

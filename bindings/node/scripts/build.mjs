@@ -1,4 +1,4 @@
-// Builds a package's module in a checkout, beside its sources: what `npm install ./bindings/node` runs. Needs cargo.
+// Builds a package's module in a checkout, beside its sources. `npm install ./bindings/node` runs it. Needs cargo.
 //
 //   node build.mjs CRATE NAME    in the package's folder, such as adead-node adead
 
@@ -17,7 +17,7 @@ const built = messages
   .find((message) => message.reason === 'compiler-artifact' && message.target.name === crate.replaceAll('-', '_'))
 if (!built) throw new Error(`cargo built no ${crate}`)
 const module = `${name}.${platform}.node`
-// Another file, as the old one may be mapped by a process that runs.
+// Write a new file, because a running process may have mapped the old one.
 rmSync(module, { force: true })
 copyFileSync(built.filenames[0], module)
 console.log(module)

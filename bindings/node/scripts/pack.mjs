@@ -1,4 +1,4 @@
-// Packs what npm gets of a package: its own files, and this platform's module.
+// Packs a package for npm: its own files, and this platform's module.
 
 import { execFileSync } from 'node:child_process'
 import { cpSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
@@ -12,23 +12,24 @@ export const json = (path) => JSON.parse(readFileSync(path, 'utf8'))
 
 const license = fileURLToPath(new URL('../../../LICENSE', import.meta.url))
 
-/** Packs a folder of `work`, which `fill` fills; gives what a registry tells of it. */
+/** Packs a folder of `work`, which `fill` fills. Returns what a registry stores about the package. */
 function pack(work, name, fill) {
   const folder = join(work, name)
   mkdirSync(folder, { recursive: true })
   fill(folder)
   cpSync(license, join(folder, 'LICENSE'))
-  // (`prepare` is for a checkout.)
+  // `prepare` is only for a checkout.
   const command = ['pack', '--ignore-scripts', '--json', '--pack-destination', work]
   const [{ filename }] = JSON.parse(execFileSync('npm', command, { cwd: folder }))
   const file = join(work, filename)
-  // npm packs with Node's zlib, which is made for speed: a module is 2 % larger by it.
+  // npm packs with Node's zlib, which is built for speed and makes a module 2 % larger.
   writeFileSync(file, execFileSync('gzip', ['-9n'], { input: gunzipSync(readFileSync(file)), maxBuffer: 2 ** 28 }))
   console.log(`${basename(file)}: ${statSync(file).size} bytes`)
   return { manifest: json(join(folder, 'package.json')), file, tarball: readFileSync(file) }
 }
 
-/** Packs the package of a folder of the checkout, and this platform's, into `work`, which is emptied. */
+/** Packs the package in a folder of the checkout, and this platform's, into `work`, which is emptied
+ * first. */
 export function packBoth(source, work) {
   rmSync(work, { recursive: true, force: true })
   mkdirSync(work, { recursive: true })

@@ -1,5 +1,6 @@
-// Makes native.d.ts of what napi-derive wrote while the crate was compiled: types.mjs TOOLS DEFINITIONS OUT, the folder with
-// @napi-rs/cli, the folder that NAPI_TYPE_DEF_TMP_FOLDER named, and the file to write.
+// Makes native.d.ts from the definitions that napi-derive wrote while the crate was compiled: types.mjs TOOLS
+// DEFINITIONS OUT. TOOLS is the folder with @napi-rs/cli, DEFINITIONS is the folder in NAPI_TYPE_DEF_TMP_FOLDER, and
+// OUT is the file to write.
 
 import { writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'

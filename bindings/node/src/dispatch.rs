@@ -3,25 +3,25 @@
 use adead::dispatch;
 use napi_derive::napi;
 
-/// What a device would take for an operation, in nanoseconds.
+/// A device's estimate for an operation, in nanoseconds.
 #[napi(object)]
 pub struct Estimate {
-    /// Which device.
+    /// The device.
     pub device: String,
-    /// The work itself.
+    /// The computation.
     pub compute_ns: f64,
-    /// Getting it started.
+    /// Starting it.
     pub launch_ns: f64,
-    /// Moving operands there and the result back.
+    /// Moving operands to the device and the result back.
     pub transfer_ns: f64,
-    /// All of it.
+    /// The sum of these.
     pub total_ns: f64,
-    /// Whether operands and result fit in its memory.
+    /// Whether operands and result fit in the device's memory.
     pub fits: bool,
 }
 
 impl Estimate {
-    /// An estimate for a device.
+    /// Makes the estimate of a device.
     pub fn new(device: &str, estimate: &dispatch::Estimate) -> Estimate {
         Estimate {
             device: device.into(),
@@ -34,34 +34,34 @@ impl Estimate {
     }
 }
 
-/// A choice with its reason and what every device would take.
+/// A choice of device, its reason, and every device's estimate.
 #[napi(object)]
 pub struct Explanation {
     /// The chosen device.
     pub device: String,
-    /// Why it was chosen, in words with numbers.
+    /// Why it was chosen, as text with numbers.
     pub reason: String,
-    /// The family that it was priced as.
+    /// The family whose costs were used.
     #[napi(ts_type = "Family")]
     pub family: String,
-    /// Elements of the largest operand or result: what a threshold is compared with.
+    /// Elements of the largest operand or result. The threshold is compared with this number.
     pub elements: f64,
-    /// Floating-point operations; a multiply-add is two.
+    /// Floating-point operations; a multiply-add counts as two.
     pub flops: f64,
     /// Bytes read and written.
     pub bytes: f64,
-    /// What every device would take.
+    /// Each device's estimate.
     pub estimates: Vec<Estimate>,
-    /// Where it is divided: rows of the result for each device, in the same order.
+    /// If the operation is divided: the rows of the result for each device, in the same order.
     pub rows: Option<Vec<f64>>,
-    /// Nanoseconds until all have theirs done, where it is divided.
+    /// If it is divided: nanoseconds until all devices have finished their part.
     pub split_ns: Option<f64>,
-    /// All of it as text.
+    /// The whole explanation as text.
     pub text: String,
 }
 
 impl Explanation {
-    /// An explanation of a dispatcher's.
+    /// Makes an explanation from a dispatcher's.
     pub fn new(it: &dispatch::Explanation<'_>, dispatcher: &dispatch::AutoDispatcher) -> Explanation {
         let estimates = dispatcher.profiles().iter().zip(&it.estimates);
         Explanation {

@@ -1,4 +1,4 @@
-//! Matrices packed once, for products that multiply with them many times.
+//! Matrices that are packed once and multiplied with many times.
 
 use crate::options::Call;
 use crate::tensor::Value;
@@ -16,7 +16,7 @@ pub struct Packed {
 }
 
 impl Packed {
-    /// An object of a matrix, whose memory V8 is told of.
+    /// Makes the object of a matrix, and reports its memory to V8.
     pub fn new(env: Env, packed: adead::Packed) -> napi::Result<Packed> {
         env.adjust_external_memory(packed.bytes() as i64)?;
         Ok(Packed { inner: Arc::new(packed) })
@@ -31,13 +31,13 @@ impl ObjectFinalize for Packed {
 
 #[napi]
 impl Packed {
-    /// Its shape as an operand: `[K, N]`, however it was given.
+    /// Its shape as an operand: `[K, N]`, for both layouts of the matrix.
     #[napi(getter)]
     pub fn dims(&self) -> Vec<f64> {
         self.inner.shape().dims().iter().map(|&dim| dim as f64).collect()
     }
 
-    /// The dtype of the matrix that it was made of.
+    /// The dtype of the matrix that was packed.
     #[napi(getter, ts_return_type = "DType")]
     pub fn dtype(&self) -> &'static str {
         self.inner.dtype().name()
@@ -58,9 +58,9 @@ pub struct Product {
 }
 
 impl Product {
-    /// The call's arguments. The options are those of `matmul`.
+    /// Reads the call's arguments. The options are those of `matmul`.
     pub fn new(env: Env, Value(a): Value, b: &Packed, options: Option<Unknown<'_>>) -> napi::Result<Product> {
-        // No option is the same as an option that is undefined.
+        // A missing options argument counts as one that is undefined.
         let options = options.map_or(null_mut(), |options| options.raw());
         let call = Call::optional(env.raw(), Op::Matmul, options)?;
         Ok(Product { a, b: b.inner.clone(), call })

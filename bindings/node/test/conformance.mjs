@@ -1,4 +1,4 @@
-// The conformance cases (tests/conformance/FORMAT.md), read and run through the public API.
+// Reads the conformance cases (tests/conformance/FORMAT.md) and runs them through the public API.
 //
 //   node test/conformance.mjs [--device NAME] [--list] [PREFIX…]
 
@@ -10,7 +10,7 @@ import { Recorded } from './recorded.mjs'
 
 const CASES = fileURLToPath(new URL('../../../tests/conformance/cases', import.meta.url))
 
-/** Every case of every file, in name order. */
+/** Returns every case of every file, in the order of names. */
 export function cases() {
   const all = []
   for (const file of readdirSync(CASES).filter((name) => name.endsWith('.txt')).sort()) parse(file, all)
@@ -55,7 +55,7 @@ function parse(file, all) {
   if (open) throw new Error(`${file} ends inside a case`)
 }
 
-/** Runs a case: undefined if the bits are those expected, else what is wrong. */
+/** Runs a case. Returns undefined if the bits are the expected ones, else what is wrong. */
 export function run(adead, context, { op, attributes, inputs, expected, pipeline }) {
   try {
     if (pipeline) return pipeline.run(adead, context)

@@ -1,16 +1,17 @@
-// What conformance cases give and expect (tests/conformance/FORMAT.md): tensors from texts, and results compared with them.
+// The inputs and results of conformance cases (tests/conformance/FORMAT.md): makes tensors from texts, and compares
+// results.
 
 import { createHash } from 'node:crypto'
 import { endianness } from 'node:os'
 import { data, sizes } from './generators.mjs'
 
-/** `trans_a` as `transA`. */
+/** Converts `trans_a` to `transA`. */
 export const camel = (name) => name.replace(/_(.)/g, (_, letter) => letter.toUpperCase())
 
-/** A shape of the format: `2,3`, or `-` for a scalar. */
+/** Reads a shape of the format: `2,3`, or `-` for a scalar. */
 export const shape = (text) => (text === '-' ? [] : text.split(',').map(Number))
 
-/** The tensor that a text stands for; null where it is none. */
+/** Makes the tensor that a text describes; null for an absent one. */
 export function operand(Tensor, text) {
   if (text === 'none') return null
   const [dtype, dims, spec] = text.split(' ')
@@ -19,21 +20,21 @@ export function operand(Tensor, text) {
   return Tensor.fromBytes(data(dtype, count, spec), dtype, shaped)
 }
 
-/** A tensor's bytes, little endian. */
+/** Returns a tensor's bytes, little endian. */
 function littleEndian(tensor) {
   const bytes = Buffer.from(tensor.toBytes())
   if (endianness() === 'LE') return bytes
   return { 2: () => bytes.swap16(), 4: () => bytes.swap32(), 8: () => bytes.swap64() }[sizes[tensor.dtype]]()
 }
 
-/** Elements as fixed-width hex numbers. */
+/** Writes elements as fixed-width hex numbers. */
 function hex(bytes, size) {
   let text = ''
   for (let at = 0; at < bytes.length; at += size) text += Buffer.from(bytes.subarray(at, at + size)).reverse().toString('hex')
   return text
 }
 
-/** What a call gives, or the error that it throws. */
+/** Returns the result of a call, or the error that it throws. */
 export function attempt({ AdeadError }, call) {
   try {
     return { results: [call()].flat() }
@@ -43,7 +44,7 @@ export function attempt({ AdeadError }, call) {
   }
 }
 
-/** Compares tensors, or an error, with what is expected, a line for each: undefined if they are that, else what is wrong. */
+/** Compares tensors, or an error, with the expected lines. Returns undefined if they are equal, else what is wrong. */
 export function check(expected, { results, error }) {
   const [kind, status] = expected[0].split(' ')
   if (error && kind !== 'error') return `expected a result, got ${error.code}: ${error.message}`

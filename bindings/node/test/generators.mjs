@@ -1,5 +1,5 @@
-// The input generators of tests/conformance/FORMAT.md. What comes out is bytes in native order. 64-bit numbers are two halves
-// here: BigInt would take most of the time of a run.
+// The input generators of tests/conformance/FORMAT.md. They return bytes in native order. A 64-bit number is two halves
+// here, because BigInt would take most of a run's time.
 
 import { endianness } from 'node:os'
 
@@ -8,10 +8,10 @@ export const sizes = { f32: 4, f16: 2, bf16: 2, i32: 4, i64: 8, u32: 4, bool: 1 
 
 const little = endianness() === 'LE'
 
-// The number that is computed with.
+// The current number.
 let [high, low] = [0, 0]
 
-/** The high half of the product of two 32-bit numbers. */
+/** Returns the high half of the product of two 32-bit numbers. */
 function above(a, b) {
   const [a1, a0, b1, b0] = [a >>> 16, a & 0xffff, b >>> 16, b & 0xffff]
   const middle = a1 * b0 + ((a0 * b0) >>> 16)
@@ -24,13 +24,13 @@ function multiply(h, l) {
   low = Math.imul(low, l) >>> 0
 }
 
-/** z ^= z >> by, for less than 32. */
+/** Computes z ^= z >> by, for by below 32. */
 function mix(by) {
   low = (low ^ ((low >>> by) | (high << (32 - by)))) >>> 0
   high = (high ^ (high >>> by)) >>> 0
 }
 
-/** Output i of splitmix64 with a seed below 2⁵³, into `high` and `low` (Steele, Lea and Flood, 2014). */
+/** Computes output i of splitmix64 with a seed below 2⁵³, into `high` and `low` (Steele, Lea and Flood, 2014). */
 function splitmix64(seed, i) {
   high = Math.floor((i + 1) / 0x100000000)
   low = (i + 1) >>> 0
@@ -57,7 +57,7 @@ const WILD = {
 
 const scratch = new DataView(new ArrayBuffer(4))
 
-/** The bits of a number, of few enough bits to be exact, as a value of a format. */
+/** Returns the bits of a number in a format; the number must be exact in it. */
 function bitsOf(value, dtype) {
   scratch.setFloat32(0, value)
   const wide = scratch.getUint32(0)
@@ -72,10 +72,10 @@ function bitsOf(value, dtype) {
   return sign | ((mantissa | 0x800000) >>> (14 - narrow))
 }
 
-/** Of a `rand`: how far the high half of z is shifted down, and half of the range that is left. */
+/** For `rand`: the shift of the high half of z, and half of the remaining range. */
 const RAND = { f32: [8, 2 ** 23], f16: [21, 2 ** 10], bf16: [24, 2 ** 7] }
 
-/** Element i of `kind:seed:other`. */
+/** Returns element i of `kind:seed:other`. */
 function generator(dtype, kind, [first, other]) {
   const seed = Number(first)
   if (!Number.isSafeInteger(seed)) throw new Error(`the seed ${first} is above 2^53`)
@@ -105,7 +105,7 @@ function generator(dtype, kind, [first, other]) {
   throw new Error(`no generator '${kind}'`)
 }
 
-/** The bytes of `count` elements that a case describes. */
+/** Returns the bytes of `count` elements that a case describes. */
 export function data(dtype, count, spec) {
   const colon = spec.indexOf(':')
   const [kind, rest] = [spec.slice(0, colon), spec.slice(colon + 1)]

@@ -1,4 +1,4 @@
-// Buffers, streams and kernels: on the GPU that ADEAD_TEST_DEVICE names, else in host memory, where kernels are refused.
+// Buffers, streams and kernels: on the GPU that ADEAD_TEST_DEVICE names, else in host memory, which refuses kernels.
 
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'

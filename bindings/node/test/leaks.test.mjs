@@ -1,5 +1,5 @@
-// Memory: 100,000 tensors made and dropped leave the process as large as before, in a loop that lets the event loop turn and
-// in one that never does. A process of its own for each, so that nothing else is measured.
+// Memory: 100,000 tensors that are made and dropped leave the process as large as before. One loop lets the event loop
+// turn, and one never does. Each runs in a process of its own, so that nothing else is measured.
 
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url'
 const index = fileURLToPath(new URL('../index.js', import.meta.url))
 const load = fileURLToPath(new URL('../load.js', import.meta.url))
 
-/** What `cycle` leaves after so many times, in MB of resident memory above what it takes after some. */
+/** Returns the resident memory in MB that `cycles` runs of `cycle` add, after some to warm up. */
 function growth(setup, cycle, { turns, cycles = 100_000 }) {
   const code = `
     const adead = require(${JSON.stringify(index)})
@@ -25,7 +25,7 @@ function growth(setup, cycle, { turns, cycles = 100_000 }) {
       await turn()
     }
     (async () => {
-      // The allocator's and the collector's own needs settle first.
+      // The allocator and the garbage collector need memory of their own; let that settle first.
       for (let i = 0; i < 3; i++) await run(${cycles})
       const before = process.memoryUsage.rss()
       await run(${cycles})
@@ -38,7 +38,8 @@ function growth(setup, cycle, { turns, cycles = 100_000 }) {
   return Number(child.stdout)
 }
 
-/** What noise there may be, in MB. The least object that could leak is a handle, its records and 1 KB of elements: 150 MB. */
+/** The allowed noise in MB. The smallest object that could leak is a handle, its records and 1 KB of elements: 150 MB
+ * in all. */
 const FLAT = 40
 
 const cases = {
@@ -76,7 +77,7 @@ test('other objects', () => {
 })
 
 test('buffers and packed matrices, whose memory is large', () => {
-  // 2 MB each time, which the allocator would keep from one round to the next if many waited for the collector: ten do.
+  // Each takes 2 MB, which the allocator would keep between rounds if many waited for the collector; so only ten wait.
   const cycle = 'context.buffer({ nbytes: 1 << 20 }); context.pack(x); if (i % 10 === 9) { gc(); await turn() }'
   const setup = 'const context = new adead.Context("cpu"); const x = adead.Tensor.zeros("f32", [512, 512])'
   const grown = growth(setup, cycle, { turns: false, cycles: 1_000 })
@@ -86,7 +87,7 @@ test('buffers and packed matrices, whose memory is large', () => {
 test('V8 is told of what is held', async () => {
   const code = `
     const adead = require(${JSON.stringify(index)})
-    // Not process.memoryUsage().external, which counts array buffers only.
+    // process.memoryUsage().external would not do: it counts only array buffers.
     const told = () => Math.round(require(${JSON.stringify(load)}).statistics()[2] / 1e6)
     const context = new adead.Context('cpu')
     const before = told()

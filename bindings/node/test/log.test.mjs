@@ -1,4 +1,4 @@
-// What the runtime tells of itself: a function gets it, or stderr where the environment or adead.toml say so.
+// Messages of the runtime: a function receives them, or stderr if the environment or adead.toml says so.
 
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
@@ -12,7 +12,7 @@ import { throws } from './helpers.mjs'
 
 const index = fileURLToPath(new URL('../index.js', import.meta.url))
 
-/** Runs a script in a process of its own, whose environment has these settings and no others of adead's. */
+/** Runs a script in a process of its own, with these of adead's settings in its environment and no others. */
 function script(text, settings = {}) {
   const { ADEAD_LOG, ADEAD_CONFIG, ...env } = process.env
   const code = `const adead = require(${JSON.stringify(index)});\n${text}`
@@ -23,7 +23,7 @@ const open = "new adead.Context('cpu').relu(adead.Tensor.zeros('f32', [1]))"
 
 test('a function gets the messages', async () => {
   const messages = []
-  // Messages come by the event loop, in their order: a threshold's is the last.
+  // The event loop delivers messages in order, so that of a threshold is the last.
   const told = async (context) => {
     context.setThreshold('move', 77)
     while (!messages.some(([, , text]) => text.endsWith(' 77 elements'))) await new Promise((done) => setTimeout(done, 1))
@@ -37,7 +37,7 @@ test('a function gets the messages', async () => {
     assert.ok(opened.some(([level, target, text]) => level === 'info' && target === 'adead.devices' && text.startsWith('opened cpu: ')))
     context.setThreshold('matmul', 4096)
     assert.deepEqual(await told(context), [['debug', 'adead.dispatch', 'the threshold of matmul is 4096 elements']])
-    // Calls tell nothing; work on other threads may.
+    // Calls send no messages; work on other threads may.
     const x = Tensor.zeros('f32', [8, 8])
     context.matmul(x, x)
     await context.matmulAsync(x, x)
@@ -77,7 +77,7 @@ test('what the environment or adead.toml ask for is printed', () => {
     writeFileSync(file, 'log = "debug"\n')
     assert.match(script(open, { ADEAD_CONFIG: file }).stderr, /^adead debug config: /m)
     assert.equal(script(open, { ADEAD_CONFIG: file, ADEAD_LOG: 'off' }).stderr, '')
-    // A function takes the place of what is printed, and null gives it back.
+    // A function replaces the printing, and null restores it.
     const taken = `adead.setLogger(() => {}); new adead.Context('cpu'); adead.setLogger(null);`
     assert.equal(script(taken, { ADEAD_LOG: 'info' }).stderr, '')
     assert.match(script(taken + open, { ADEAD_LOG: 'info' }).stderr, /^adead info devices: /)

@@ -1,4 +1,4 @@
-// adead/nn: the small model of tests/sentences through its layers, bit for bit as the Rust crate computes it, and misuse.
+// adead/nn: the small model of tests/sentences must give the Rust crate's bits. And misuse of layers.
 
 import assert from 'node:assert/strict'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -32,7 +32,7 @@ const [width, config] = [32, { width: 32, heads: 4, hidden: 48 }]
 const folder = mkdtempSync(join(tmpdir(), 'adead-nn-'))
 after(() => rmSync(folder, { recursive: true }))
 
-/** BERT with mean pooling and normalisation, as sentence-transformers has it: embeddings of sentences by their tokens. */
+/** BERT with mean pooling and normalisation, as in sentence-transformers: embeddings of sentences from their tokens. */
 function embedder(context) {
   const weights = new Weights(model)
   const words = Embedding.load(weights, 'embeddings.word_embeddings', 92, width, context)
@@ -129,7 +129,7 @@ test('weights are the files', () => {
   throws('io', /model\.safetensors: it was closed/, () => weights.tensor('embeddings.LayerNorm.bias', [width]))
 })
 
-/** A file of a header, an object or bytes, and so many bytes behind it. */
+/** Writes a file of a header, which is an object or bytes, and a number of bytes after it. */
 function file(header, bytes = 0) {
   const text = Buffer.isBuffer(header) ? header : Buffer.from(JSON.stringify(header))
   const length = Buffer.alloc(8)
@@ -153,7 +153,7 @@ test('odd files that are right', () => {
 })
 
 test('malformed files are refused', () => {
-  // What is malformed is tried in the tests of C: it is one reader.
+  // The tests of C cover malformed files, because it is the same reader.
   const cases = [
     [Buffer.from('{'), 0, /byte 1 of the header: '"' is missing/],
     [Buffer.from('[]'), 0, /'\{' is missing/],
@@ -166,7 +166,7 @@ test('malformed files are refused', () => {
   ]
   for (const [header, bytes, text] of cases) {
     const path = file(header, bytes)
-    const refused = (error) => error instanceof AdeadError && error.message.startsWith(`${path}: no safetensors file: `)
+    const refused = (error) => error instanceof AdeadError && error.message.startsWith(`${path}: not a safetensors file: `)
     assert.throws(() => new Weights(path), refused)
     throws('invalid_argument', text, () => new Weights(path))
   }
@@ -174,7 +174,7 @@ test('malformed files are refused', () => {
   const path = join(folder, 'cut')
   for (const length of [0, 7, 8, 100, 1000, bytes.length - 1]) {
     writeFileSync(path, bytes.subarray(0, length))
-    throws('invalid_argument', /cut: no safetensors file/, () => new Weights(path))
+    throws('invalid_argument', /cut: not a safetensors file/, () => new Weights(path))
   }
   writeFileSync(path, bytes)
   const weights = new Weights(path)
@@ -192,7 +192,7 @@ test('layers leave their results where operations do', async () => {
   const net = new Sequential(new GELU('erf', context), new LayerNorm(weight, bias, 1e-5, context))
   const expected = context.layernorm(context.gelu(x, { form: 'erf' }), { gamma: weight, beta: bias, eps: 1e-5 })
   const results = [net.forward(x), await net.forwardAsync(x)]
-  // Reading a value puts a copy on the host.
+  // Reading a value copies it to the host.
   assert.deepEqual(results.map((y) => y.places), [expected.places, expected.places])
   for (const y of results) same(y, expected)
 })

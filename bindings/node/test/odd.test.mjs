@@ -1,4 +1,4 @@
-// Arguments of every kind to every method: an error of adead's or a result, never the end of the process.
+// Arguments of every kind to every method give an error of adead or a result, and never end the process.
 
 import assert from 'node:assert/strict'
 import { createRequire } from 'node:module'
@@ -36,7 +36,7 @@ const odd = [
   ...[x, context, buffer, stream, Object.create(Tensor.prototype), Object.create(Context.prototype), globalThis],
 ]
 
-/** Calls, and lets pass what a caller may be told. */
+/** Calls, and accepts the errors that a caller may get. */
 async function call(name, work, pending) {
   const check = (error) => assert.ok(error instanceof AdeadError, `${name}: ${error?.stack ?? String(error)}`)
   try {

@@ -1,5 +1,5 @@
-// Batches through a device, several under way at once, and items made ahead: on the GPU that ADEAD_TEST_DEVICE names, else on
-// the CPU.
+// Batches through a device, several in flight at once, and items made ahead: on the GPU that ADEAD_TEST_DEVICE names,
+// else on the CPU.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -15,7 +15,7 @@ const all = async (results) => {
   return list
 }
 
-/** The work of most tests: twice the batch. */
+/** The work of most tests: it doubles the batch. */
 function double(stage) {
   const y = stage.buffer(stage.input.dims)
   stage.stream.run('add', [stage.input, stage.input], y)
@@ -67,7 +67,7 @@ test('batches may share state', async () => {
   const ones = Array.from({ length: 12 }, () => new Float32Array(50).fill(1))
   const totals = await all(overlap(ones, add, { depth: 4, context }))
   assert.deepEqual(totals.map((total) => total[49]), Array.from({ length: 12 }, (_, n) => n + 1))
-  // Not left to the collector: later tests count what is allocated.
+  // Freed here instead of by the garbage collector, because later tests count allocations.
   state.buffer.free()
 })
 

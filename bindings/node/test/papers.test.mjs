@@ -1,5 +1,5 @@
-// The first papers: each call that they name does what its name says, with their program as they have it: on the GPU that
-// ADEAD_TEST_DEVICE names, else on the best one through Vulkan.
+// The first papers: each call that they name does what its name says, and their program runs as written. On the GPU
+// that ADEAD_TEST_DEVICE names, else on the best one through Vulkan.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -9,7 +9,7 @@ import { throws } from './helpers.mjs'
 
 const example = (name) => fileURLToPath(new URL(`../../../examples/${name}`, import.meta.url))
 
-/** The GPU; without one the test is left out with the reason. */
+/** Opens the GPU; without one the test is skipped with the reason. */
 function open(t) {
   try {
     return new GPU(process.env.ADEAD_TEST_DEVICE ?? 'vulkan')
@@ -90,7 +90,7 @@ test('the other calls', async () => {
 
 test('a signal ends work that has begun', async () => {
   const ctx = new Context('cpu')
-  // Attention of some 10^13 operations: it would take many minutes.
+  // Attention with about 10^13 operations, which would take many minutes.
   const x = new Tensor(new Float32Array(64 * 16384 * 64).fill(0.5), [1, 64, 16384, 64])
   const controller = new AbortController()
   const promise = ctx.attentionAsync(x, x, x, { signal: controller.signal })

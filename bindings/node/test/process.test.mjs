@@ -1,4 +1,4 @@
-// Processes and threads: rejections nobody handles, ends with work under way, workers, copies of the package side by side.
+// Processes and threads: unhandled rejections, exits during work, workers, and copies of the package in one process.
 
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
@@ -68,7 +68,7 @@ test('a process waits for its promises', () => {
   assert.equal(stdout, '1440000\n')
 })
 
-/** Runs a script in a worker and gives what it posts first. */
+/** Runs a script in a worker and returns what it posts first. */
 function worker(text, data) {
   const code = `const { parentPort, workerData } = require('node:worker_threads')
     const adead = require(${JSON.stringify(index)});\n${text}`
@@ -131,7 +131,7 @@ test('two copies of the package work side by side', async () => {
       return Array.from({ length: 20 }, () => context.matmulAsync(x, x))
     })
     for (const result of await Promise.all(work)) assert.deepEqual(result.toArray(), expected)
-    // What is the other's is an error, not a crash.
+    // An object of the other copy is an error, not a crash.
     const foreign = new other.Tensor(data, [64, 64])
     throwsIn(one, 'invalid_argument', () => new one.Tensor(data, [64, 64]).matmul(foreign))
     throwsIn(one, 'invalid_argument', () => one.Tensor.prototype.toArray.call(foreign))

@@ -75,7 +75,7 @@ test('one at a time', async () => {
   await context.matmulAsync(x, x)
   assert.equal(profile.finish().records.length, 3)
   throws('invalid_argument', /is finished/, () => profile.finish())
-  // One that is let go of ends when it is collected.
+  // A dropped profile ends when it is collected.
   profile = context.profile()
   profile = null
   for (let i = 0; i < 10; i++) {

@@ -1,9 +1,9 @@
-// Pipelines of conformance cases (tests/conformance/FORMAT.md): recorded, compiled and run with each of their inputs, and
-// executed with them as constants.
+// Pipelines of conformance cases (tests/conformance/FORMAT.md): recorded, compiled and run with each of their inputs,
+// and executed with the inputs as constants.
 
 import { attempt, camel, check, operand, shape } from './expected.mjs'
 
-/** The options that operands go by, at their places in an operation's order. */
+/** The options that name operands, at the operands' places in an operation's order. */
 const OPTIONAL = {
   matmul: { 2: 'c', 3: 'bias' },
   layernorm: { 1: 'gamma', 2: 'beta' },
@@ -12,7 +12,7 @@ const OPTIONAL = {
   ffn: { 2: 'b1', 4: 'b2' },
 }
 
-/** An operand but for its data: its dtype and shape. */
+/** Describes an operand without its data: its dtype and shape. */
 const described = (text) => text.split(' ').slice(0, 2)
 
 export class Recorded {
@@ -20,7 +20,7 @@ export class Recorded {
   outputs = []
   runs = [{ inputs: [], expected: [] }]
 
-  /** Reads a line; whether it makes sense. */
+  /** Reads a line; returns whether it is valid. */
   line(word, rest) {
     const run = this.runs.at(-1)
     const words = rest.split(' ')
@@ -41,7 +41,7 @@ export class Recorded {
     return true
   }
 
-  /** The pipeline, its inputs as inputs, or, where there are tensors of them, as constants. */
+  /** Records the pipeline. Its inputs become inputs, or constants if there are tensors for them. */
   record({ Tensor }, context, executed) {
     const pipeline = context.pipeline()
     const values = []
@@ -69,12 +69,12 @@ export class Recorded {
     return pipeline
   }
 
-  /** Whether inputs are what was recorded: with others it would be another pipeline. */
+  /** Returns whether inputs are as recorded; other ones need another pipeline. */
   fits(inputs) {
     return String(inputs.map(described)) === String(this.runs[0].inputs.map(described))
   }
 
-  /** Runs it: undefined if the bits are those expected, else what is wrong. */
+  /** Runs it. Returns undefined if the bits are the expected ones, else what is wrong. */
   run(adead, context) {
     const { results, error } = attempt(adead, () => this.record(adead, context).compile())
     for (const [number, { inputs, expected }] of this.runs.entries()) {

@@ -1,4 +1,4 @@
-// Where tensors' values are: in host memory everywhere, and on the GPU that ADEAD_TEST_DEVICE names.
+// The places of tensors' values: host memory everywhere, and the GPU that ADEAD_TEST_DEVICE names.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -85,7 +85,8 @@ gpuTest('what is asked for moves', () => {
 
 gpuTest('what is written through a view is what is computed with', async () => {
   const gpu = new Context(id)
-  // One that has a copy there, one that is there only, one in another shape of it.
+  // Three tensors: one with a copy there, one that is only there, and one that is a reshape of the
+  // second.
   const x = ramp(1000, [1000])
   gpu.relu(x)
   const y = gpu.abs(x)
@@ -101,11 +102,11 @@ gpuTest('what is written through a view is what is computed with', async () => {
     assert.equal(sum.toArray()[7], Math.fround(-round + b[7]))
     assert.equal(negated.toArray()[8], -100 * round)
     assert.equal(gpu.scale(y, { alpha: 2 }).toArray()[8], 200 * round)
-    // It is not kept there, whoever asks.
+    // The view's memory is the only copy, even after another request for a device copy.
     assert.deepEqual(gpu.to(x, id).places, ['cpu'])
     same(sum, cpu.add(x, y))
   }
-  // Of a result before anything else has read it.
+  // For a result that nothing else has read before.
   const z = gpu.neg(ramp(1000, [1000], 11))
   z.view().fill(3)
   assert.ok(gpu.relu(z).toArray().every((value) => value === 3))

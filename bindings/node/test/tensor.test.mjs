@@ -96,7 +96,7 @@ test('a view can be taken twice, and not transferred', () => {
   const [one, other] = [tensor.view(), tensor.view()]
   one[0] = 5
   assert.equal(other[0], 5)
-  // Node copies it, or refuses.
+  // Node either copies it or refuses.
   try {
     new Float32Array(structuredClone(one.buffer, { transfer: [one.buffer] }))[1] = 7
   } catch (error) {

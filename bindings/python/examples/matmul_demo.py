@@ -1,8 +1,8 @@
-"""Multiplies two matrices on the best GPU with a kernel of one's own, whose sizes are specialization constants or push constants,
-and compares the product with the CPU's.
+"""Multiplies two matrices on the best GPU and compares the product with the CPU's. The kernel is the caller's
+own; its sizes are specialization constants or push constants.
 
-    python matmul_demo.py [KERNEL]: examples/kernels/matmul.spv, through Vulkan, or matmul.ptx, through CUDA; their sources
-    lie beside them
+    python matmul_demo.py [KERNEL]: examples/kernels/matmul.spv, through Vulkan, or matmul.ptx, through CUDA;
+    their sources lie beside them
 """
 
 import pathlib
@@ -23,10 +23,11 @@ def main() -> int:
         print(f"matmul_demo: no GPU to run on: {error}", file=sys.stderr)
         return 1
     if ptx:
-        # Another kernel of the module takes its sizes as push constants.
+        # This kernel of the module takes its sizes as push constants.
         kernel = gpu.create_pipeline(gpu.load_ptx(path), entry="matmul_mnk")
     else:
-        # The kernel takes its sizes from the lengths of its buffers; constants make one for these sizes alone.
+        # The kernel takes its sizes from the lengths of its buffers. Constants make a variant for these sizes
+        # alone.
         kernel = gpu.create_pipeline(gpu.load_spirv(path), constants={0: M, 1: N, 2: K})
     push = (M, N, K) if ptx else None
     x = adead.Tensor([i % 101 / 101 - 0.5 for i in range(M * K)], shape=(M, K))
@@ -34,18 +35,18 @@ def main() -> int:
     a, b, c = gpu.buffer(x), gpu.buffer(y), gpu.buffer(size=M * N)
     groups = (-(-N // 16), -(-M // 16), 1)
 
-    # Once to warm up: drivers finish compiling when a kernel first runs.
+    # One run to warm up, because drivers finish compiling a kernel at its first run.
     gpu.dispatch(kernel, a, b, c, groups=groups, push=push)
     gpu.wait()
 
-    # A stream of one's own, to take the time.
+    # The caller's own stream measures the time.
     with gpu.stream() as stream:
         begin = stream.timestamp()
         stream.dispatch(kernel, a, b, c, groups=groups, push=push)
         end = stream.timestamp()
     nanoseconds = end.since(begin)
 
-    # The kernel adds in an order of its own and is no operation of adead's, so it may differ in the last bits.
+    # The kernel sums in its own order and is not an operation of adead, so the last bits may differ.
     expected = adead.Context("cpu").matmul(x, y)
     difference = (c.read(shape=(M, N)) - expected).abs().max().item()
     print(f"{M}x{N}x{K} on {gpu.device.name}: {nanoseconds / 1e6:.3f} ms")

@@ -1,5 +1,5 @@
-"""Takes batches through a device in six ways, checks every result, and prints what each way gains over doing one batch after
-the other. docs/overlap.md says when which one pays.
+"""Processes batches on a device in six ways, checks every result, and prints the speedup of each
+way over one batch after the other. docs/overlap.md says when each one pays.
 
     python overlap_demo.py [--tiny] [DEVICE]: the best device unless one is named
 """
@@ -11,21 +11,21 @@ from collections.abc import Callable, Iterator
 import adead
 
 class Work:
-    """Batches, and what is done with each: products with the same matrix, and always the same ones."""
+    """The batches, and their work: repeated products with one matrix."""
 
     def __init__(self, context: adead.Context, count: int, rows: int, width: int, steps: int) -> None:
         self.context, self.steps, self.shape = context, steps, (rows, width)
         row = [(i * 31 % 101) / 101 - 0.5 for i in range(width)]
         first = adead.Tensor(row * rows, shape=self.shape)
         self.batches = [first * (n + 1) for n in range(count)]
-        # Its rows are so small that products of products stay in range.
+        # The entries are so small that products of products stay in range.
         small = [((i * 37 % 103) / 51 - 1) / width for i in range(width * width)]
         self.matrix = context.buffer(adead.Tensor(small, shape=(width, width)))
 
     def enqueue(
         self, stream: adead.Stream, x: adead.Buffer | adead.BufferView, between: list[adead.BufferView]
     ) -> adead.BufferView:
-        """To and fro between two buffers; the one where the last product is."""
+        """Multiplies back and forth between two buffers. Returns the one with the last product."""
         for step in range(self.steps):
             stream.run("matmul", [x, self.matrix], between[step % 2])
             x = between[step % 2]
@@ -36,8 +36,8 @@ class Work:
         return self.enqueue(stage.stream, stage.input, between)
 
     def by_hand(self, streams: int) -> Iterator[adead.Tensor]:
-        """A loop over streams: a batch waits until the one before it on its stream is done. With one stream that is sequential;
-        several run beside each other, and nothing orders them."""
+        """Loops over streams; a batch waits until the one before it on its stream is done. One
+        stream is sequential; several run concurrently, in no order."""
         lanes = [self.context.stream() for _ in range(streams)]
         size = 4 * self.shape[0] * self.shape[1]
         buffers = [[self.context.buffer(nbytes=size).view(shape=self.shape) for _ in range(3)] for _ in lanes]
@@ -45,23 +45,23 @@ class Work:
         for n in range(len(self.batches) + streams):
             lane, (x, *between) = lanes[n % streams], buffers[n % streams]
             if n >= streams:
-                lane.synchronize()  # what only the device can find
+                lane.synchronize()  # raises errors that only the device can find
                 yield under_way.pop(0).read_tensor("f32", self.shape)
             if n < len(self.batches):
                 lane.upload(x.buffer, self.batches[n])
                 under_way.append(lane.download(self.enqueue(lane, x, between).buffer))
 
     def buffered(self, depth: int) -> Iterator[adead.Tensor]:
-        """So many batches under way at once."""
+        """Keeps `depth` batches in flight."""
         return adead.overlap(self.batches, self.stage, depth, context=self.context)
 
     def loaded(self) -> Iterator[adead.Tensor]:
-        """A loader makes batches, at most four ahead, and three are under way."""
+        """A loader makes batches, at most four ahead, and three are in flight."""
         return adead.overlap(adead.DataLoader(self.batches, 4), self.stage, 3, context=self.context)
 
     def training(self) -> Iterator[adead.Tensor]:
-        """Every batch changes a state that stays on the device: the next one is made by a loader and uploaded meanwhile. Its
-        one result is the sum of all products."""
+        """Changes a state on the device with every batch, while a loader makes the next batch and
+        it is uploaded. The one result is the sum of all products."""
         state = self.context.buffer(adead.Tensor.zeros(self.shape))
 
         def step(stage: adead.Stage) -> None:
@@ -79,7 +79,7 @@ def main() -> int:
     tiny = "--tiny" in words
     named = [word for word in words if word != "--tiny"]
     context = adead.Context(named[0] if named else "auto")
-    # A context that chooses has its buffers on the GPU.
+    # A context that chooses devices has its buffers on the GPU.
     place = context.buffer(size=1).device
     device = next(device for device in context.devices if device.id == place)
     large = device.kind in ("discrete", "virtual") and not tiny

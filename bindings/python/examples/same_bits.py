@@ -20,7 +20,7 @@ def main() -> None:
     w1 = adead.Tensor(values(64 * 128, 53, 127, 63, 256), shape=(64, 128))
     w2 = adead.Tensor(values(128 * 32, 29, 113, 56, 256), shape=(128, 32))
     y = ctx.softmax(ctx.matmul(ctx.gelu(ctx.matmul(x, w1)), w2), -1)
-    # Every machine that runs this stores elements little endian.
+    # Machines that can run this store elements in little-endian order.
     print(f"{fnv1a(y.tobytes()):016x}")
 
 

@@ -1,4 +1,4 @@
-//! The buffer protocol: other objects' arrays as operands, and tensors as other objects' arrays.
+//! The buffer protocol: other objects' arrays as operands, and tensors as arrays of other objects.
 
 use crate::errors::{Result, fail};
 use adead::{DType, Meta, Shape};
@@ -8,27 +8,27 @@ use smallvec::SmallVec;
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr::{self, NonNull};
 
-/// An exported buffer, given back when dropped.
+/// An exported buffer, which is released when it is dropped.
 pub struct Exported<'py> {
-    // Boxed, since exporters may point into it.
+    // Boxed, because exporters may point into it.
     view: Box<ffi::Py_buffer>,
     py: Python<'py>,
 }
 
 impl Drop for Exported<'_> {
     fn drop(&mut self) {
-        // SAFETY: it was exported once; `py` says that this thread may call Python.
+        // SAFETY: the view was exported once; `py` proves that this thread may call Python.
         unsafe { ffi::PyBuffer_Release(&mut *self.view) };
     }
 }
 
 impl<'py> Exported<'py> {
-    /// Asks an object for its array, with format and strides.
+    /// Exports an object's array, with format and strides.
     pub fn new(object: &Bound<'py, PyAny>) -> PyResult<Exported<'py>> {
         Exported::with(object, ffi::PyBUF_FORMAT | ffi::PyBUF_STRIDES)
     }
 
-    /// Asks an object for bytes in one piece.
+    /// Exports an object's contiguous bytes.
     pub fn bytes_of(object: &Bound<'py, PyAny>) -> PyResult<Exported<'py>> {
         Exported::with(object, ffi::PyBUF_C_CONTIGUOUS)
     }
@@ -36,44 +36,44 @@ impl<'py> Exported<'py> {
     fn with(object: &Bound<'py, PyAny>, flags: c_int) -> PyResult<Exported<'py>> {
         let py = object.py();
         let mut view = Box::new(ffi::Py_buffer::new());
-        // SAFETY: an object and a view of this call's.
+        // SAFETY: both are an object and a view of this call.
         if unsafe { ffi::PyObject_GetBuffer(object.as_ptr(), &mut *view, flags) } != 0 {
             return Err(PyErr::fetch(py));
         }
         Ok(Exported { view, py })
     }
 
-    /// Whether an object has arrays to give.
+    /// Returns whether an object supports the buffer protocol.
     pub fn is_there(object: &Bound<'_, PyAny>) -> bool {
         // SAFETY: an object.
         unsafe { ffi::PyObject_CheckBuffer(object.as_ptr()) != 0 }
     }
 
-    /// The interpreter that it is of.
+    /// Returns the interpreter that the buffer belongs to.
     pub fn py(&self) -> Python<'py> {
         self.py
     }
 
-    /// The first element.
+    /// Returns the address of the first element.
     pub fn start(&self) -> NonNull<u8> {
-        // An empty array may be nowhere: then at any address that suits every dtype.
+        // An empty array may have no address; then use one that suits every dtype.
         NonNull::new(self.view.buf.cast()).unwrap_or(NonNull::<u64>::dangling().cast())
     }
 
-    /// The bytes of an array in one piece.
+    /// Returns the bytes of a contiguous array.
     pub fn bytes(&self) -> &[u8] {
-        // SAFETY: the exporter keeps so many bytes in one piece while the export lasts.
+        // SAFETY: the exporter keeps this many contiguous bytes while the export lasts.
         unsafe { std::slice::from_raw_parts(self.start().as_ptr(), self.view.len as usize) }
     }
 
-    /// Whether its elements are float64, which are taken as f32: each is rounded to the nearest one, ties to even, and beyond
-    /// f32's range is infinite.
+    /// Returns whether its elements are float64, which become f32: each is rounded to the nearest, ties to even. Beyond
+    /// f32's range it becomes infinite.
     pub fn is_double(&self) -> bool {
         // SAFETY: NULL, or the exporter's text, which stays while the export lasts.
         !self.view.format.is_null() && is_double(unsafe { CStr::from_ptr(self.view.format) }) && self.view.itemsize == 8
     }
 
-    /// The element type; f32 of float64. `dtype_mismatch` names a format that core has no dtype for.
+    /// Returns the element type; f32 for float64. `dtype_mismatch` names a format that the core has no dtype for.
     pub fn dtype(&self) -> Result<DType> {
         let format = match self.view.format.is_null() {
             true => c"B",
@@ -93,37 +93,37 @@ impl<'py> Exported<'py> {
         }
     }
 
-    /// The dimensions. `invalid_argument` above core's highest rank.
+    /// Returns the dimensions. `invalid_argument` above the core's highest rank.
     pub fn shape(&self) -> Result<Shape> {
         Ok(Shape::new(&self.dimensions(self.view.shape).map(|n| n as usize).collect::<SmallVec<[usize; 8]>>())?)
     }
 
     fn dimensions(&self, array: *const isize) -> impl Iterator<Item = isize> {
-        // SAFETY: so many values are there for shape and strides, which were asked for.
+        // SAFETY: shape and strides were requested, so each has this many values.
         let known = (!array.is_null()).then(|| unsafe { std::slice::from_raw_parts(array, self.view.ndim as usize) });
         known.unwrap_or_default().iter().copied()
     }
 
-    /// Description of the whole array.
+    /// Describes the whole array.
     pub fn meta(&self) -> Result<Meta> {
         Ok(Meta::new(self.dtype()?, self.shape()?))
     }
 
-    /// Whether core can read it where it is: row-major without gaps, and aligned for the dtype.
+    /// Returns whether the core can read it in place: row-major without gaps, and aligned for the dtype.
     pub fn is_plain(&self, meta: &Meta) -> bool {
         // SAFETY: an exported view.
         let contiguous = unsafe { ffi::PyBuffer_IsContiguous(&*self.view, b'C' as _) } != 0;
         contiguous && !self.is_double() && self.start().as_ptr().addr().is_multiple_of(meta.dtype.size())
     }
 
-    /// Copies all elements, row-major, to as many bytes as its description says; float64 is narrowed.
+    /// Copies all elements, row-major, to memory of `meta.bytes()` bytes. float64 is narrowed.
     ///
     /// # Safety
     /// `to` has room for `meta.bytes()`.
     pub unsafe fn gather(&self, to: NonNull<u8>, meta: &Meta) {
         let strides: SmallVec<[isize; 8]> = self.dimensions(self.view.strides).collect();
         let (from, to, dims) = (self.start().as_ptr(), to.as_ptr(), meta.shape.dims());
-        // SAFETY: the elements are where the exporter says, and the caller has room for them.
+        // SAFETY: the elements are where the exporter says, and the caller vouches for the room.
         unsafe {
             if self.is_double() {
                 gather_with(from, to, dims, &strides, meta.dtype.size(), &narrow);
@@ -146,7 +146,7 @@ pub unsafe fn gather(from: *const u8, to: *mut u8, dims: &[usize], strides: &[is
     }
 }
 
-/// The same with elements that `element` puts to their places, of `size` bytes there.
+/// Does the same with elements of `size` bytes that `element` writes to their places.
 ///
 /// # Safety
 /// As of [`gather`].
@@ -163,7 +163,7 @@ pub unsafe fn gather_with(
             let step = dims.iter().product::<usize>() * size;
             if step > 0 {
                 for row in 0..*rows {
-                    // SAFETY: of the elements that the caller vouches for, those of one entry.
+                    // SAFETY: these are one entry's elements, of those that the caller vouches for.
                     unsafe {
                         let (from, to) = (from.offset(row as isize * stride), to.add(row * step));
                         gather_with(from, to, dims, strides, size, element);
@@ -175,13 +175,13 @@ pub unsafe fn gather_with(
     }
 }
 
-/// A float64 as the f32 nearest to it.
+/// Converts a float64 to the nearest f32.
 pub fn narrow(from: *const u8, to: *mut u8) {
     // SAFETY: called by `gather_with` for an element that its caller vouches for, and room for an f32.
     unsafe { to.cast::<f32>().write_unaligned(from.cast::<f64>().read_unaligned() as f32) };
 }
 
-/// The format of a dtype; none of bf16, which the buffer protocol has no letter for.
+/// Returns the format of a dtype; none for bf16, for which the buffer protocol has no letter.
 pub fn format_of(dtype: DType) -> Option<&'static CStr> {
     match dtype {
         DType::F32 => Some(c"f"),
@@ -194,7 +194,7 @@ pub fn format_of(dtype: DType) -> Option<&'static CStr> {
     }
 }
 
-/// The letter of a format in native order.
+/// Returns the letter of a format in native order.
 fn letter(format: &CStr) -> Option<u8> {
     let little = cfg!(target_endian = "little");
     match *format.to_bytes() {
@@ -209,7 +209,7 @@ fn is_double(format: &CStr) -> bool {
     letter(format) == Some(b'd')
 }
 
-/// The dtype of a format: a letter whose size is the machine's own, in native order.
+/// Returns the dtype of a format: a letter in native order whose size is the machine's.
 fn dtype_of(format: &CStr, size: usize) -> Option<DType> {
     match (letter(format)?, size) {
         (b'f', 4) => Some(DType::F32),
@@ -222,11 +222,11 @@ fn dtype_of(format: &CStr, size: usize) -> Option<DType> {
     }
 }
 
-/// Fills a view of row-major memory for an exporter. The shape is copied into the view's own memory, which [`release`]
-/// gives back.
+/// Fills in a view of row-major memory for an exporter. The shape is copied into the view's own memory, which
+/// [`release`] frees.
 ///
 /// # Safety
-/// `view` is the view of a `bf_getbuffer`; the memory is there as long as `owner` is.
+/// `view` is the view of a `bf_getbuffer`, and the memory lives as long as `owner`.
 pub unsafe fn export(
     owner: Bound<'_, PyAny>,
     view: *mut ffi::Py_buffer,
@@ -239,7 +239,7 @@ pub unsafe fn export(
     if view.is_null() {
         return refuse("there is no view to fill");
     }
-    // SAFETY: as the caller says. Where it is refused, `obj` must be NULL.
+    // SAFETY: as the caller says. On an error `obj` must be NULL.
     unsafe { (*view).obj = ptr::null_mut() };
     if readonly && flags & ffi::PyBUF_WRITABLE != 0 {
         return refuse("a tensor's values don't change: make an array of your own with numpy.array(tensor)");
@@ -255,7 +255,7 @@ pub unsafe fn export(
     }
     let lengths = Box::into_raw(lengths).cast::<isize>();
     let shown = |flag: c_int, pointer: *mut isize| if flags & flag == flag { pointer } else { ptr::null_mut() };
-    // SAFETY: a view to fill; the lengths stay until it is released.
+    // SAFETY: the view is to be filled in, and the lengths live until it is released.
     unsafe {
         *view = ffi::Py_buffer {
             buf: start.as_ptr().cast(),
@@ -274,12 +274,12 @@ pub unsafe fn export(
     Ok(())
 }
 
-/// Gives back what [`export`] made.
+/// Frees what [`export`] made.
 ///
 /// # Safety
-/// `view` was filled by it.
+/// [`export`] has filled in `view`.
 pub unsafe fn release(view: *mut ffi::Py_buffer) {
-    // SAFETY: as the caller says; it was made of a box of twice as many.
+    // SAFETY: as the caller says; `export` made it from a box of twice as many values.
     unsafe {
         let lengths = (*view).internal.cast::<isize>();
         if !lengths.is_null() {

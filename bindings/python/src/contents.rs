@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyList;
 
 impl PyTensor {
-    /// The elements as they are written, each as short as its own dtype allows.
+    /// Returns the elements as text, each as short as its dtype allows.
     pub fn texts(&self, py: Python<'_>) -> Result<Vec<String>> {
         fn all<T: std::fmt::Debug>(values: &[T]) -> Vec<String> {
             values.iter().map(|value| format!("{value:?}")).collect()
@@ -27,13 +27,13 @@ impl PyTensor {
         })
     }
 
-    /// f16 and bf16 as f32, exactly.
+    /// Converts f16 and bf16 exactly to f32.
     fn wide(&self, py: Python<'_>) -> Result<Tensor> {
         let attrs = Attrs { dtype: Some(DType::F32), ..Attrs::DEFAULT };
         Ok(default_context(py)?.get().inner.run(Op::Cast, &attrs, &[Some(&self.0)])?)
     }
 
-    /// The elements as numbers.
+    /// Returns the elements as numbers.
     pub fn numbers<'py>(&self, py: Python<'py>) -> Result<Vec<Bound<'py, PyAny>>> {
         fn all<'py, T: IntoPyObject<'py>>(
             py: Python<'py>,
@@ -56,7 +56,7 @@ impl PyTensor {
     }
 }
 
-/// Dimensions from an int or a sequence of ints; negative ones are nobody's.
+/// Returns dimensions from an int or a sequence of ints. Negative ones are an error.
 pub fn dimensions(shape: &Bound<'_, PyAny>) -> Result<Vec<usize>> {
     let length = |value: &Bound<'_, PyAny>| -> Result<usize> {
         let value: i64 = value.extract()?;
@@ -71,7 +71,7 @@ pub fn dimensions(shape: &Bound<'_, PyAny>) -> Result<Vec<usize>> {
     }
 }
 
-/// Dimensions of so many elements, of which one may be -1.
+/// Returns the dimensions of `elements` elements; one of them may be -1.
 pub fn inferred(shape: &Bound<'_, PyAny>, elements: usize) -> Result<Vec<usize>> {
     let given: Vec<i64> = match shape.try_iter() {
         Ok(all) => all.map(|value| value?.extract::<i64>()).collect::<PyResult<_>>()?,
@@ -80,7 +80,7 @@ pub fn inferred(shape: &Bound<'_, PyAny>, elements: usize) -> Result<Vec<usize>>
     Ok(Shape::inferred(&given, elements)?.dims().to_vec())
 }
 
-/// Lists within lists, as the shape says.
+/// Returns nested lists of a shape.
 pub fn nested<'py>(py: Python<'py>, values: &[Bound<'py, PyAny>], dims: &[usize]) -> Result<Bound<'py, PyAny>> {
     let Some((&rows, rest)) = dims.split_first() else {
         return match values.first() {
@@ -96,12 +96,12 @@ pub fn nested<'py>(py: Python<'py>, values: &[Bound<'py, PyAny>], dims: &[usize]
     Ok(PyList::new(py, lists)?.into_any())
 }
 
-/// Entries of an axis that are shown when there are more than may be: so many from each end.
+/// The entries that are shown at each end of a shortened axis.
 const EDGE: usize = 3;
-/// Elements up to which all are shown.
+/// The most elements that are all shown.
 const SHOWN: usize = 1000;
 
-/// A tensor as text: `Tensor(f32[3, 3], [[1.0, …` with the rows below each other.
+/// Returns a tensor as text: `Tensor(f32[3, 3], [[1.0, …`, with aligned rows.
 pub fn rows_text(py: Python<'_>, tensor: &PyTensor) -> Result<String> {
     let (dims, n) = (tensor.0.dims(), tensor.0.len());
     let mut text = format!("Tensor({}{}, ", tensor.0.dtype(), tensor.0.shape());
@@ -109,7 +109,7 @@ pub fn rows_text(py: Python<'_>, tensor: &PyTensor) -> Result<String> {
         text.push_str("[])");
         return Ok(text);
     }
-    // Rows begin below each other where there are several.
+    // Several rows are aligned with the first one.
     let indent = if dims.len() > 1 { text.chars().count() } else { 0 };
     rows(py, &mut text, &tensor.0, n > SHOWN, indent)?;
     text.push(')');
@@ -133,7 +133,7 @@ fn rows(py: Python<'_>, text: &mut String, part: &Tensor, is_cut: bool, indent: 
             text.push_str(&separator);
             text.push('…');
         }
-        // Elements of a line are brought together.
+        // The elements of a row stay on one line.
         if part.dims().len() == 1 {
             let some = PyTensor(part.rows(range.start, range.len())?).texts(py)?;
             if cut && i == 1 {

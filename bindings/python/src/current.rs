@@ -1,7 +1,8 @@
-//! The default context: what the module's functions, tensors' methods and operators run on.
+//! The default context, on which the module's functions and tensors' methods and operators run.
 //!
-//! Inside `with Context(…):` it is that context, for the thread and the task of asyncio that entered: a context variable of
-//! Python's. Elsewhere it is the one that was set, or the one that the environment and adead.toml name, opened when first needed.
+//! Inside `with Context(…):` it is that context, for the thread and the asyncio task that entered; a context variable
+//! of Python holds it. Elsewhere it is the one that was set, or else the one that the environment and adead.toml name,
+//! which is opened when it is first needed.
 
 use crate::context::PyContext;
 use crate::errors::{Result, detached, guard};
@@ -13,16 +14,16 @@ use pyo3::types::PyTuple;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
-/// The context outside of every `with`, a reference of its own; NULL before it was opened. Read and changed with the GIL.
+/// A reference to the context outside of every `with`; NULL before it is opened. Read and changed with the GIL.
 static DEFAULT: AtomicPtr<PyObject> = AtomicPtr::new(ptr::null_mut());
 
-/// How many `with` blocks were entered and not left, in all threads: without any, nobody asks for the variable.
+/// The number of `with` blocks that are open in all threads. If it is 0, nothing reads the variable.
 static ENTERED: AtomicUsize = AtomicUsize::new(0);
 
-/// The variable, a tuple of the contexts that were entered, the innermost last.
+/// The variable: a tuple of the entered contexts, the innermost last.
 static VARIABLE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
-/// The default context.
+/// Returns the default context.
 #[inline]
 pub fn default_context(py: Python<'_>) -> Result<Bound<'_, PyContext>> {
     if ENTERED.load(Ordering::Relaxed) > 0
@@ -38,7 +39,7 @@ pub fn default_context(py: Python<'_>) -> Result<Bound<'_, PyContext>> {
 
 #[inline]
 fn outermost(py: Python<'_>) -> Option<Bound<'_, PyContext>> {
-    // SAFETY: NULL or a context, which is replaced with the GIL only, as here.
+    // SAFETY: NULL or a context, which is replaced only with the GIL, as here.
     unsafe {
         let ctx = Bound::from_borrowed_ptr_or_opt(py, DEFAULT.load(Ordering::Relaxed))?;
         Some(ctx.cast_into_unchecked())
@@ -48,7 +49,7 @@ fn outermost(py: Python<'_>) -> Option<Bound<'_, PyContext>> {
 #[cold]
 fn open(py: Python<'_>) -> Result<Bound<'_, PyContext>> {
     let ctx = Bound::new(py, PyContext::of(detached(py, Context::auto)?))?;
-    // Another thread may have been here meanwhile: the first to come back is the one.
+    // Another thread may have opened one meanwhile. The first to finish wins.
     if let Some(other) = outermost(py) {
         return Ok(other);
     }
@@ -59,18 +60,19 @@ fn open(py: Python<'_>) -> Result<Bound<'_, PyContext>> {
 fn replace(py: Python<'_>, ctx: Option<Bound<'_, PyContext>>) {
     let new = ctx.map_or(ptr::null_mut(), |ctx| ctx.into_any().into_ptr());
     let old = DEFAULT.swap(new, Ordering::Relaxed);
-    // SAFETY: it was a reference of this module's own, or NULL.
+    // SAFETY: it is a reference that this module owns, or NULL.
     drop(unsafe { Bound::from_owned_ptr_or_opt(py, old) });
 }
 
-/// The context that the module's functions and tensors' methods run on: the innermost `with` block's, else the one that was set,
-/// else the one that the environment and adead.toml name, opened when first needed.
+/// Returns the context on which the module's functions and tensors' methods run: that of the innermost `with` block, or
+/// else the one that was set. Otherwise it is the one that the environment and adead.toml name, opened when first
+/// needed.
 #[pyfunction(name = "default_context")]
 pub fn the_default(py: Python<'_>) -> Result<Bound<'_, PyContext>> {
     default_context(py)
 }
 
-/// Makes a context the default one outside of `with` blocks, in all threads. None goes back to what the environment and
+/// Sets the default context outside of `with` blocks, in all threads. None restores the one that the environment and
 /// adead.toml name.
 #[pyfunction]
 #[pyo3(signature = (context))]
@@ -98,7 +100,7 @@ fn innermost(py: Python<'_>) -> Result<Option<Bound<'_, PyContext>>> {
     }
 }
 
-/// Makes it the default of this thread and task.
+/// Makes it the default context of this thread and task.
 pub fn enter(ctx: &Bound<'_, PyContext>) -> Result<()> {
     let py = ctx.py();
     let stack = entered(py)?;
@@ -108,7 +110,7 @@ pub fn enter(ctx: &Bound<'_, PyContext>) -> Result<()> {
     Ok(())
 }
 
-/// Undoes the innermost [`enter`] with it. Where it was not entered, by this thread or task, nothing changes.
+/// Undoes the innermost [`enter`] of it. If this thread or task has not entered it, nothing changes.
 pub fn leave(ctx: &Bound<'_, PyContext>) -> Result<()> {
     guard(|| {
         let py = ctx.py();

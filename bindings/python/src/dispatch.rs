@@ -4,32 +4,32 @@ use adead::Context;
 use adead::dispatch::{Estimate, Explanation};
 use pyo3::prelude::*;
 
-/// A choice with its reason and what every device would take. Its text is for people.
+/// A choice of device, its reason, and every device's estimate. Its text is for people.
 #[pyclass(frozen, get_all, module = "adead", name = "Explanation")]
 pub struct PyExplanation {
     /// The id of the chosen device.
     device: String,
     /// Why it was chosen.
     reason: String,
-    /// What the operation was priced as.
+    /// The family whose costs were used.
     family: &'static str,
-    /// Elements of the largest operand or result: what a threshold is compared with.
+    /// Elements of the largest operand or result. The threshold is compared with this number.
     elements: usize,
-    /// Floating-point operations; a multiply-add is two.
+    /// Floating-point operations; a multiply-add counts as two.
     flops: f64,
     /// Bytes read and written.
     bytes: f64,
-    /// What every device would take, in the order of `Context.devices`.
+    /// Each device's estimate, in the order of `Context.devices`.
     estimates: Vec<PyEstimate>,
-    /// Where it is divided: rows of the result for each device, in the same order; else None.
+    /// If the operation is divided: the rows of the result for each device, in the same order; else None.
     rows: Option<Vec<usize>>,
-    /// Nanoseconds until all have theirs done; None where it is not divided.
+    /// Nanoseconds until all devices have finished their part; None if the operation is not divided.
     split_ns: Option<f64>,
     text: String,
 }
 
 impl PyExplanation {
-    /// An explanation for Python.
+    /// Makes an explanation for Python.
     pub fn new(it: &Explanation<'_>, ctx: &Context) -> PyExplanation {
         let profiles = ctx.dispatcher().profiles();
         let estimate = |(id, from): (&str, &Estimate)| PyEstimate {
@@ -66,21 +66,21 @@ impl PyExplanation {
     }
 }
 
-/// What a device would take for an operation, in nanoseconds.
+/// A device's estimate for an operation, in nanoseconds.
 #[pyclass(frozen, get_all, from_py_object, module = "adead", name = "Estimate")]
 #[derive(Clone)]
 pub struct PyEstimate {
     /// The device's id.
     device: String,
-    /// The work itself.
+    /// The computation.
     compute_ns: f64,
-    /// Getting it started.
+    /// Starting it.
     launch_ns: f64,
-    /// Moving operands there and the result back.
+    /// Moving operands to the device and the result back.
     transfer_ns: f64,
-    /// All of it.
+    /// The sum of these.
     total_ns: f64,
-    /// Whether operands and result fit in its memory.
+    /// Whether operands and result fit in the device's memory.
     fits: bool,
 }
 

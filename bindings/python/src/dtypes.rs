@@ -1,4 +1,5 @@
-//! Dtypes as Python names them: adead's words, NumPy's dtypes and scalar types, other libraries' by their names.
+//! Dtypes as Python names them: adead's words, NumPy's dtypes and scalar types, and other libraries' dtypes by their
+//! names.
 
 use crate::errors::{Result, wrong_type};
 use adead::DType;
@@ -16,7 +17,7 @@ impl<'py> FromPyObject<'_, 'py> for Named {
     }
 }
 
-/// A dtype from `"f32"`, `"float32"`, `numpy.float32`, `numpy.dtype("float32")`, `torch.float32`, `float`.
+/// Reads a dtype from `"f32"`, `"float32"`, `numpy.float32`, `numpy.dtype("float32")`, `torch.float32` or `float`.
 #[inline(never)]
 pub fn dtype_of(object: &Bound<'_, PyAny>) -> Result<DType> {
     if let Ok(name) = object.cast::<PyString>() {
@@ -51,7 +52,7 @@ pub fn dtype_of(object: &Bound<'_, PyAny>) -> Result<DType> {
     }
 }
 
-/// The dtype of a name that Python's libraries have for it.
+/// Returns the dtype of a name that Python's libraries use for it.
 fn usual(name: &str) -> Option<DType> {
     Some(match name {
         "float32" | "float" => DType::F32,

@@ -1,4 +1,4 @@
-//! Errors: one Python exception for each status, made from core's table.
+//! Errors: one Python exception for each status, made from the core's table.
 
 use adead::{Error, Status};
 use pyo3::exceptions::{PyException, PyMemoryError, PyOSError};
@@ -9,14 +9,14 @@ use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// What a method returns.
+/// The result of a method.
 pub type Result<T, E = Fault> = std::result::Result<T, E>;
 
-/// Why it did not.
+/// The error of a method.
 pub enum Fault {
-    /// The runtime says so.
+    /// An error of the runtime.
     Core(Error),
-    /// Python does: a wrong type, an exception in a callback.
+    /// An error of Python: a wrong type, or an exception in a callback.
     Python(PyErr),
 }
 
@@ -45,7 +45,7 @@ impl From<Fault> for PyErr {
     }
 }
 
-/// `Err` with a status and a formatted text, for what only a binding can find.
+/// Returns `Err` with a status and a formatted text, for errors that only a binding can find.
 macro_rules! fail {
     ($status:ident, $($text:tt)*) => {
         return Err(adead::Error::formatted(adead::Status::$status, format_args!($($text)*)).into())
@@ -53,16 +53,16 @@ macro_rules! fail {
 }
 pub(crate) use fail;
 
-/// A `TypeError`, for what is no operand, attribute or name at all.
+/// Makes a `TypeError`, for an object that can't be an operand, an attribute or a name.
 #[cold]
 pub fn wrong_type(text: String) -> Fault {
     Fault::Python(pyo3::exceptions::PyTypeError::new_err(text))
 }
 
-/// The classes, by status; the first is the base of all.
+/// The classes, by status. The first one is the base of all.
 static CLASSES: PyOnceLock<Vec<Py<PyType>>> = PyOnceLock::new();
 
-/// The name of a status's class: `ShapeMismatchError` of `shape_mismatch`, `Error` of `ok`.
+/// Returns the name of a status's class: `ShapeMismatchError` for `shape_mismatch`, `Error` for `ok`.
 fn class_name(status: Status) -> String {
     if status == Status::Ok {
         return "Error".into();
@@ -84,7 +84,7 @@ fn classes(py: Python<'_>) -> PyResult<&Vec<Py<PyType>>> {
                 Some(base) => base.bind(py).clone(),
                 None => py.get_type::<PyException>(),
             };
-            // What Python's own programs catch, too.
+            // Python programs also catch these built-in classes.
             let bases = match status {
                 Status::Io => PyTuple::new(py, [base, py.get_type::<PyOSError>()])?,
                 Status::OutOfMemory => PyTuple::new(py, [base, py.get_type::<PyMemoryError>()])?,
@@ -117,7 +117,7 @@ pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     Ok(())
 }
 
-/// Runs work of the runtime: no panic leaves it.
+/// Runs work of the runtime, and turns a panic into an error.
 #[inline]
 pub fn guard<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(panicked(panic)))
@@ -132,7 +132,7 @@ fn panicked(panic: Box<dyn Any + Send>) -> Fault {
     Error::new(Status::Internal, format!("a fault of adead, please report it: {text}")).into()
 }
 
-/// A panic is told by its exception, and printed only if `ADEAD_LOG` is set: the module has a Rust runtime of its own.
+/// Silences panics unless `ADEAD_LOG` is set, because an exception reports them. The module has its own Rust runtime.
 pub fn keep_panics_quiet() {
     let print = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
@@ -142,12 +142,13 @@ pub fn keep_panics_quiet() {
     }));
 }
 
-/// Runs work of the runtime without the GIL: for what takes longer than giving it up and taking it again, some 100 ns.
+/// Runs work of the runtime without the GIL. For work that takes longer than releasing and taking the GIL, about 100
+/// ns.
 pub fn detached<T>(py: Python<'_>, work: impl FnOnce() -> adead::Result<T>) -> Result<T> {
     let work = Movable(work);
     guard(|| {
         py.detach(move || {
-            // All of it is moved, not only the closure inside.
+            // Move the whole value, not only the closure inside.
             let work = work;
             Movable((work.0)())
         })
@@ -157,16 +158,16 @@ pub fn detached<T>(py: Python<'_>, work: impl FnOnce() -> adead::Result<T>) -> R
 }
 
 thread_local! {
-    /// Whether this is the thread that handles signals, once somebody asked.
+    /// Whether this thread handles signals, once that is known.
     static IS_MAIN: Cell<Option<bool>> = const { Cell::new(None) };
 }
 
-/// [`detached`] for what may take long: a signal whose handler raises, as Ctrl-C's does, ends it within some 20 ms, and nothing
-/// has changed then. The work must hold no lock that a handler may want.
+/// Runs work that may take long, as [`detached`] does. A signal whose handler raises, as Ctrl-C's does, ends it within
+/// about 20 ms, and then nothing has changed. The work must hold no lock that a handler may want.
 pub fn interruptible<T>(py: Python<'_>, work: impl FnOnce() -> adead::Result<T>) -> Result<T> {
     let raised = RefCell::new(None);
     let check = || {
-        // Without waiting for the GIL in other threads, which handle none.
+        // Other threads handle no signals, so they need not wait for the GIL.
         if IS_MAIN.get() == Some(false) {
             return false;
         }
@@ -194,14 +195,14 @@ fn handle_signals(py: Python<'_>) -> PyResult<()> {
     py.check_signals()
 }
 
-/// [`detached`] for copies: those of a megabyte and more take longer than that.
+/// Runs a copy as [`detached`] does if it has a megabyte or more, which takes longer than the GIL's release.
 pub fn detached_copy<T>(py: Python<'_>, bytes: usize, work: impl FnOnce() -> adead::Result<T>) -> Result<T> {
     if bytes < 1 << 20 { guard(|| Ok(work()?)) } else { detached(py, work) }
 }
 
-/// What `detach` asks to be `Send`, since another thread might run it; it runs on this one.
+/// `detach` requires `Send`, because another thread might run the work; here it runs on this thread.
 struct Movable<T>(T);
 
-// SAFETY: nothing moves to another thread. What the work touches is Rust's alone: none of it holds an object of Python's
-// that it would use without the GIL.
+// SAFETY: nothing moves to another thread. The work touches only Rust's data: it holds no Python object that it would
+// use without the GIL.
 unsafe impl<T> Send for Movable<T> {}

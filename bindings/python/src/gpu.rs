@@ -12,22 +12,22 @@ use adead::{Context, DType, Meta, Shape};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 
-/// Memory on a device: a size in bytes, and what is in it by default, which nothing enforces.
+/// A range of memory on a device: a size in bytes, and a default dtype and shape, which nothing enforces.
 #[pyclass(frozen, module = "adead", name = "Buffer", weakref)]
 pub struct PyBuffer {
     buffer: Buffer,
-    /// What waits for the buffer's device, and casts.
+    /// The context that waits for the buffer's device, and casts.
     ctx: Context,
     meta: Meta,
 }
 
 impl PyBuffer {
-    /// A buffer for Python.
+    /// Makes a buffer for Python.
     pub fn new(buffer: Buffer, ctx: &PyContext, meta: Meta) -> PyBuffer {
         PyBuffer { buffer, ctx: ctx.inner.clone(), meta }
     }
 
-    /// With a copy of anything that can be a tensor but a lone number, which may be meant as a size.
+    /// Makes a buffer with a copy of anything that can be a tensor, except a single number, which could mean a size.
     pub fn of_data(py: Python<'_>, ctx: &PyContext, data: &Bound<'_, PyAny>, dtype: Option<DType>) -> Result<PyBuffer> {
         if is_number(data) {
             let number = data.str()?;
@@ -39,7 +39,7 @@ impl PyBuffer {
         let numbers = data.is_instance_of::<PyList>() || data.is_instance_of::<PyTuple>();
         let operand = match (numbers, dtype) {
             (false, None) => Operand::new(data)?,
-            // Kernels compute in f32: so are numbers unless the dtype is named.
+            // Kernels compute in f32, so numbers become f32 unless the dtype is named.
             _ => Operand::Own(tensor_of(&ctx.inner, data, dtype.or(numbers.then_some(DType::F32)))?),
         };
         let meta = match operand.view() {
@@ -51,22 +51,22 @@ impl PyBuffer {
         Ok(PyBuffer::new(buffer, ctx, meta))
     }
 
-    /// The runtime's.
+    /// Returns the runtime's buffer.
     pub fn core(&self) -> &Buffer {
         &self.buffer
     }
 
-    /// The context that it was made with.
+    /// Returns the context that made it.
     pub fn context(&self) -> &Context {
         &self.ctx
     }
 
-    /// What is in it unless something else is said.
+    /// Returns the default dtype and shape.
     pub fn meta(&self) -> &Meta {
         &self.meta
     }
 
-    /// What is asked for, else what is remembered.
+    /// Returns the requested dtype and shape, or else the default ones.
     fn described(&self, dtype: Option<Named>, shape: Option<&Bound<'_, PyAny>>, offset: usize) -> Result<Meta> {
         if dtype.is_none() && shape.is_none() && offset == 0 {
             let (bytes, known) = (self.buffer.size(), self.meta.bytes());
@@ -89,46 +89,46 @@ impl PyBuffer {
     }
 }
 
-/// An operand's bytes in host memory.
+/// Returns an operand's bytes in host memory.
 fn bytes<'a>(operand: &'a Operand<'_>) -> Result<&'a [u8]> {
     let Some(view) = operand.view() else { return Err(wrong_type("data is needed, not None".into())) };
-    // SAFETY: the view's maker vouched for so many initialised bytes while the operand is there.
+    // SAFETY: the view's maker vouched for this many initialised bytes while the operand lives.
     Ok(unsafe { std::slice::from_raw_parts(view.host()?, view.meta().bytes()) })
 }
 
 #[pymethods]
 impl PyBuffer {
-    /// Elements of its dtype, as of tensors and arrays.
+    /// The number of elements of its dtype, as for tensors and arrays.
     #[getter]
     fn size(&self) -> usize {
         self.buffer.size() / self.meta.dtype.size()
     }
 
-    /// Bytes.
+    /// The size in bytes.
     #[getter]
     fn nbytes(&self) -> usize {
         self.buffer.size()
     }
 
-    /// The id of the device that it is on.
+    /// The id of its device.
     #[getter]
     fn device(&self) -> &str {
         &self.buffer.device().id
     }
 
-    /// The dtype that `read` gives unless told otherwise.
+    /// The dtype that `read` returns by default.
     #[getter]
     fn dtype(&self) -> &'static str {
         self.meta.dtype.name()
     }
 
-    /// The shape that `read` gives unless told otherwise.
+    /// The shape that `read` returns by default.
     #[getter]
     fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         PyTuple::new(py, self.meta.shape.dims())
     }
 
-    /// Waits for what was enqueued and copies an array, a tensor or numbers to it from a byte offset on.
+    /// Waits for enqueued work, and copies an array, a tensor or numbers to the buffer at a byte offset.
     #[pyo3(signature = (data, offset=0))]
     fn write(&self, py: Python<'_>, data: &Bound<'_, PyAny>, offset: usize) -> Result<()> {
         let operand = match is_number(data) || data.is_instance_of::<PyList>() || data.is_instance_of::<PyTuple>() {
@@ -139,7 +139,7 @@ impl PyBuffer {
         detached(py, || self.buffer.write_bytes(offset, bytes))
     }
 
-    /// Waits for what was enqueued and copies it to a tensor: of what it was made of, or of another dtype and shape.
+    /// Waits for enqueued work, and copies the buffer to a tensor, of its default dtype and shape or of others.
     #[pyo3(signature = (dtype=None, shape=None, offset=0))]
     fn read(
         &self,
@@ -152,12 +152,12 @@ impl PyBuffer {
         Ok(PyTensor(detached(py, || self.buffer.to_tensor(offset, &meta))?))
     }
 
-    /// The same as bytes; `nbytes` None is all from the byte offset on.
+    /// Waits for enqueued work, and returns the buffer as bytes; `nbytes` None is all from the byte offset on.
     #[pyo3(signature = (offset=0, nbytes=None))]
     fn read_bytes<'py>(&self, py: Python<'py>, offset: usize, nbytes: Option<usize>) -> Result<Bound<'py, PyBytes>> {
         let size = nbytes.unwrap_or(self.buffer.size().saturating_sub(offset));
         if size > self.buffer.size() {
-            // Refused by core, before there is room for so many.
+            // The core refuses it before memory of this size is allocated.
             fail!(InvalidArgument, "{size} bytes don't fit in a buffer of {} bytes", self.buffer.size());
         }
         let mut bytes = crate::values::reserved(size)?;
@@ -166,7 +166,7 @@ impl PyBuffer {
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// It, or part of it from a byte offset on, as an operand of `Stream.run` with another dtype and shape.
+    /// Returns the buffer, or a part from a byte offset on, as an operand of `Stream.run` with another dtype and shape.
     #[pyo3(signature = (dtype=None, shape=None, offset=0))]
     fn view(
         slf: Bound<'_, PyBuffer>,
@@ -178,7 +178,7 @@ impl PyBuffer {
         Ok(PyBufferView { buffer: slf.unbind(), offset, meta })
     }
 
-    /// Gives the memory back once work that uses it is done.
+    /// Frees the memory once the work that uses it has finished.
     fn free(&self, py: Python<'_>) -> Result<()> {
         detached(py, || self.buffer.free())
     }
@@ -203,7 +203,7 @@ impl PyBuffer {
         slf
     }
 
-    /// Frees it, unless it was.
+    /// Frees the buffer if it was not freed before.
     #[pyo3(signature = (*_exception))]
     fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyTuple>) -> Result<()> {
         if self.buffer.memory().is_ok() { self.free(py) } else { Ok(()) }
@@ -215,7 +215,7 @@ impl PyBuffer {
     }
 }
 
-/// A buffer as an operand: from which byte on, and what is there.
+/// A buffer as an operand: an offset in bytes, a dtype and a shape.
 #[pyclass(frozen, module = "adead", name = "BufferView")]
 pub struct PyBufferView {
     pub buffer: Py<PyBuffer>,
@@ -225,13 +225,13 @@ pub struct PyBufferView {
 
 #[pymethods]
 impl PyBufferView {
-    /// Of which buffer.
+    /// The buffer.
     #[getter]
     fn buffer(&self, py: Python<'_>) -> Py<PyBuffer> {
         self.buffer.clone_ref(py)
     }
 
-    /// The first byte.
+    /// The offset of the first element, in bytes.
     #[getter]
     fn offset(&self) -> usize {
         self.offset
@@ -254,7 +254,7 @@ impl PyBufferView {
     }
 }
 
-/// A kernel, compiled for a device.
+/// A kernel that was compiled for a device.
 #[pyclass(frozen, module = "adead", name = "Kernel")]
 pub struct PyKernel(pub Kernel);
 
@@ -266,21 +266,21 @@ impl PyKernel {
         self.0.name()
     }
 
-    /// The buffers that a dispatch gives, in order.
+    /// The buffers of a dispatch, in order.
     #[getter]
     fn parameters(&self) -> Vec<PyParameter> {
         let all = self.0.parameters().iter();
         all.map(|it| PyParameter { slot: it.slot, least: it.least, stride: it.stride, readonly: it.readonly }).collect()
     }
 
-    /// Bytes of push constants that a dispatch gives.
+    /// Bytes of a dispatch's push constants.
     #[getter]
     fn push_bytes(&self) -> usize {
         self.0.push_bytes()
     }
 
-    /// The numbers that those bytes are, each with its name in the module, its type such as "u32", and its byte offset; none where
-    /// the module does not tell.
+    /// The numbers in these bytes, each with its name in the module, its type such as "u32", and its byte offset. Empty
+    /// if the module does not say.
     #[getter]
     fn push_constants(&self) -> Vec<(String, String, u32)> {
         let all = self.0.push_numbers().iter();
@@ -301,13 +301,13 @@ impl PyKernel {
 /// A buffer of a kernel.
 #[pyclass(frozen, get_all, module = "adead", name = "Parameter")]
 pub struct PyParameter {
-    /// Descriptor set and binding.
+    /// The descriptor set and the binding.
     slot: (u32, u32),
-    /// The least bytes that a buffer for it has.
+    /// The least bytes that a buffer for it must have.
     least: u64,
-    /// Bytes of an element of its array of any length, 0 without one.
+    /// Bytes of an element of its runtime-sized array; 0 without one.
     stride: u64,
-    /// Whether the kernel declares that it never writes it.
+    /// Whether the kernel declares that it never writes the buffer.
     readonly: bool,
 }
 
@@ -319,7 +319,7 @@ impl PyParameter {
     }
 }
 
-/// Options of a kernel; constants are ints, bools, or floats by their f32.
+/// Returns a kernel's options. Constants are ints, bools, or floats by their f32.
 pub fn options(
     entry: Option<String>,
     constants: Option<&Bound<'_, PyDict>>,
@@ -339,7 +339,7 @@ pub fn options(
     Ok(options)
 }
 
-/// Buffers of a dispatch.
+/// Returns the buffers of a dispatch.
 pub fn buffers_of<'py>(buffers: &Bound<'py, PyTuple>) -> Result<Vec<Bound<'py, PyBuffer>>> {
     let one = |buffer: Bound<'py, PyAny>| match buffer.cast_into::<PyBuffer>() {
         Ok(buffer) => Ok(buffer),
@@ -351,7 +351,7 @@ pub fn buffers_of<'py>(buffers: &Bound<'py, PyTuple>) -> Result<Vec<Bound<'py, P
     buffers.iter().map(one).collect()
 }
 
-/// Workgroups: an int, or one to three of them; what is left out is 1.
+/// Returns workgroups from an int, or from one to three ints; missing ones are 1.
 pub fn groups_of(groups: &Bound<'_, PyAny>) -> Result<[u32; 3]> {
     let given: Vec<u32> = match groups.extract::<u32>() {
         Ok(x) => vec![x],

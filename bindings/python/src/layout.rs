@@ -1,4 +1,4 @@
-//! Orders of elements in memory that suit GPUs.
+//! Arrangements of elements in memory that suit GPUs.
 
 use crate::dtypes::Named;
 use crate::errors::{Result, detached_copy, fail, guard};
@@ -8,7 +8,7 @@ use adead::layout::Layout;
 use adead::{Meta, Tensor};
 use pyo3::prelude::*;
 
-/// How the elements of a row-major matrix are arranged; padding is zero. It never changes.
+/// How the elements of a row-major matrix are arranged; padding is zero. A layout never changes.
 #[pyclass(frozen, module = "adead", name = "Layout")]
 pub struct PyLayout(Layout);
 
@@ -18,7 +18,7 @@ impl PyLayout {
         let (size, layout) = (tensor.dtype().size(), &self.0);
         let elements = if undo { layout.elements() } else { layout.stored() };
         let fits = tensor.len() == if undo { layout.stored() } else { layout.elements() };
-        // What doesn't fit is refused by core, before there is room for a result.
+        // The core refuses what doesn't fit before memory for a result is allocated.
         let elements = if fits { elements } else { 0 };
         let mut bytes = crate::values::reserved(elements * size)?;
         bytes.resize(elements * size, 0);
@@ -35,55 +35,56 @@ impl PyLayout {
 
 #[pymethods]
 impl PyLayout {
-    /// A matrix as tiles of `tile_size` by `tile_size`, those at its edges filled up with zeros.
+    /// Makes a layout of tiles of `tile_size` by `tile_size`; those at the edges are padded with zeros.
     #[staticmethod]
     fn tiled(rows: usize, cols: usize, tile_size: usize) -> Result<PyLayout> {
         guard(|| Ok(PyLayout(Layout::tiled(rows, cols, tile_size)?)))
     }
 
-    /// A matrix of a dtype whose rows begin at multiples of `alignment` bytes.
+    /// Makes a layout of a dtype's matrix whose rows begin at multiples of `alignment` bytes.
     #[staticmethod]
     fn aligned(rows: usize, cols: usize, dtype: Named, alignment: usize) -> Result<PyLayout> {
         let size = dtype.0.size();
         guard(|| Ok(PyLayout(Layout::aligned(rows, cols, size, alignment)?)))
     }
 
-    /// Groups of `stride` elements as `stride` sequences: an array of structures as a structure of arrays.
+    /// Makes a layout in which groups of `stride` elements become `stride` sequences: an array of structures as a
+    /// structure of arrays.
     #[staticmethod]
     fn coalesced(elements: usize, stride: usize) -> Result<PyLayout> {
         guard(|| Ok(PyLayout(Layout::coalesced(elements, stride)?)))
     }
 
-    /// A matrix along the Z-order curve, its sides filled up to powers of two.
+    /// Makes a layout along the Z-order curve; its sides are padded to powers of two.
     #[staticmethod]
     fn morton(rows: usize, cols: usize) -> Result<PyLayout> {
         guard(|| Ok(PyLayout(Layout::morton(rows, cols)?)))
     }
 
-    /// Rows and columns as they are stored; of coalesced elements the sequences and their length.
+    /// The rows and columns of the arranged matrix; for coalesced elements the sequences and their length.
     #[getter]
     fn dims(&self) -> (usize, usize) {
         self.0.dims()
     }
 
-    /// Elements before.
+    /// The number of elements before.
     #[getter]
     fn elements(&self) -> usize {
         self.0.elements()
     }
 
-    /// Elements after, the zeros among them.
+    /// The number of elements after, including padding.
     #[getter]
     fn stored(&self) -> usize {
         self.0.stored()
     }
 
-    /// The elements in this arrangement, as a tensor of one dimension.
+    /// Returns the elements in this arrangement, as a tensor of one dimension.
     fn apply(&self, data: &Bound<'_, PyAny>) -> Result<PyTensor> {
         self.arranged(data, false)
     }
 
-    /// The elements as they were before, as a tensor of one dimension.
+    /// Returns the original elements from arranged ones, as a tensor of one dimension.
     fn undo(&self, arranged: &Bound<'_, PyAny>) -> Result<PyTensor> {
         self.arranged(arranged, true)
     }
@@ -93,7 +94,7 @@ impl PyLayout {
     }
 }
 
-/// The elements' shape and dtype, of an array, a tensor or numbers.
+/// Returns shape and dtype of an array, a tensor or numbers.
 fn described(data: &Bound<'_, PyAny>) -> Result<Meta> {
     match Operand::new(data)?.view() {
         Some(view) => Ok(*view.meta()),
@@ -101,7 +102,7 @@ fn described(data: &Bound<'_, PyAny>) -> Result<Meta> {
     }
 }
 
-/// Rows and columns: those that are given, else a matrix's own.
+/// Returns the given rows and columns, or else the matrix's own.
 fn sides(data: &Bound<'_, PyAny>, rows: Option<usize>, cols: Option<usize>) -> Result<(usize, usize)> {
     if let (Some(rows), Some(cols)) = (rows, cols) {
         return Ok((rows, cols));
@@ -117,8 +118,8 @@ fn sides(data: &Bound<'_, PyAny>, rows: Option<usize>, cols: Option<usize>) -> R
     }
 }
 
-/// A matrix as tiles, those at its edges filled up with zeros; rows and columns are the matrix's own unless they are given.
-/// `restore_matrix` is the way back.
+/// Arranges a matrix as tiles; those at the edges are padded with zeros. Rows and columns are the matrix's own unless
+/// they are given. `restore_matrix` is the inverse.
 #[pyfunction]
 #[pyo3(signature = (data, rows=None, cols=None, tile_size=32))]
 pub fn optimize_matrix(
@@ -131,14 +132,14 @@ pub fn optimize_matrix(
     PyLayout::tiled(rows, cols, tile_size)?.apply(data)
 }
 
-/// What `optimize_matrix` was given, as one row.
+/// Returns the matrix that was given to `optimize_matrix`, as one row.
 #[pyfunction]
 #[pyo3(signature = (data, rows, cols, tile_size=32))]
 pub fn restore_matrix(data: &Bound<'_, PyAny>, rows: usize, cols: usize, tile_size: usize) -> Result<PyTensor> {
     PyLayout::tiled(rows, cols, tile_size)?.undo(data)
 }
 
-/// Values filled up with zeros to a multiple of `alignment` bytes.
+/// Pads values with zeros to a multiple of `alignment` bytes.
 #[pyfunction]
 #[pyo3(signature = (data, alignment=256))]
 pub fn align(data: &Bound<'_, PyAny>, alignment: usize) -> Result<PyTensor> {
@@ -147,19 +148,19 @@ pub fn align(data: &Bound<'_, PyAny>, alignment: usize) -> Result<PyTensor> {
     PyLayout(layout).apply(data)
 }
 
-/// Values that lie `stride` apart brought side by side; `scatter` is the way back.
+/// Puts values that lie `stride` apart next to each other. `scatter` is the inverse.
 #[pyfunction]
 pub fn coalesce(data: &Bound<'_, PyAny>, stride: usize) -> Result<PyTensor> {
     PyLayout::coalesced(described(data)?.shape.elements(), stride)?.apply(data)
 }
 
-/// What `coalesce` was given.
+/// Returns the values that were given to `coalesce`.
 #[pyfunction]
 pub fn scatter(data: &Bound<'_, PyAny>, stride: usize) -> Result<PyTensor> {
     PyLayout::coalesced(described(data)?.shape.elements(), stride)?.undo(data)
 }
 
-/// The same functions as methods: layouts that suit a GPU's way through memory.
+/// The same functions as methods: layouts that suit a GPU's memory accesses.
 #[pyclass(frozen, module = "adead", name = "GPUOptimizer")]
 pub struct PyOptimizer;
 
@@ -170,7 +171,7 @@ impl PyOptimizer {
         PyOptimizer
     }
 
-    /// A matrix as tiles; see `adead.optimize_matrix`.
+    /// Arranges a matrix as tiles; see `adead.optimize_matrix`.
     #[pyo3(signature = (data, rows=None, cols=None, tile_size=32))]
     fn optimize_matrix(
         &self,
@@ -182,13 +183,13 @@ impl PyOptimizer {
         optimize_matrix(data, rows, cols, tile_size)
     }
 
-    /// Values filled up with zeros to a multiple of `alignment` bytes.
+    /// Pads values with zeros to a multiple of `alignment` bytes.
     #[pyo3(signature = (data, alignment=256))]
     fn align(&self, data: &Bound<'_, PyAny>, alignment: usize) -> Result<PyTensor> {
         align(data, alignment)
     }
 
-    /// Values that lie `stride` apart brought side by side.
+    /// Puts values that lie `stride` apart next to each other.
     fn coalesce(&self, data: &Bound<'_, PyAny>, stride: usize) -> Result<PyTensor> {
         coalesce(data, stride)
     }

@@ -96,7 +96,7 @@ fn _adead(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(layout::coalesce, module)?)?;
     module.add_function(wrap_pyfunction!(layout::scatter, module)?)?;
     methods::add(module)?;
-    // Everything that is public, in the order of the alphabet.
+    // All public names, in alphabetical order.
     let mut names: Vec<String> = module.dict().keys().extract()?;
     names.retain(|name| !name.starts_with('_'));
     names.sort();

@@ -1,8 +1,9 @@
-//! What the runtime tells of itself, to the module `logging`.
+//! Passes the runtime's messages to the module `logging`.
 //!
-//! A message may come from any thread, with or without the GIL, while the runtime holds a lock of its own: whoever takes the GIL
-//! there can wait for a thread that has it and waits for that lock. So a message is only kept, and the interpreter asked to
-//! call back, which it does in its main thread between two steps of a program. `adead/_log.py` gives it to `logging` then.
+//! A message may come from any thread, with or without the GIL, while the runtime holds a lock of its own. Taking the
+//! GIL there could wait for a thread that holds the GIL and waits for that lock. So a message is only kept, and the
+//! interpreter is asked to call back. It does so in its main thread between two steps of a program. Then
+//! `adead/_log.py` passes the message to `logging`.
 
 use adead::config::Config;
 use adead::log::{LevelFilter, PREFIX};
@@ -13,13 +14,13 @@ use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Messages that are kept while the main thread takes none, at most: those that are older stay.
+/// The most messages that are kept while the main thread takes none. Newer ones are dropped.
 const MOST: usize = 1000;
 
 /// The module's logger.
 struct Logger(Mutex<State>);
 
-/// Messages under way: level, target, text.
+/// Kept messages: level, target, text.
 struct State {
     kept: Vec<(c_int, String, String)>,
     /// Whether the interpreter was asked to fetch them.
@@ -49,7 +50,7 @@ impl Log for Logger {
         if state.kept.len() < MOST {
             state.kept.push(message);
         }
-        // Where too many calls wait already it says so, and the next message asks again.
+        // If too many calls are pending, this fails, and the next message asks again.
         // SAFETY: any thread may call both, without the GIL, while there is an interpreter.
         state.asked = state.asked
             || unsafe { ffi::Py_IsInitialized() != 0 && ffi::Py_AddPendingCall(Some(deliver), null_mut()) == 0 };
@@ -58,7 +59,8 @@ impl Log for Logger {
     fn flush(&self) {}
 }
 
-/// The number of a level in `logging`, which has none for `trace`; above all of them where nothing is wanted.
+/// Returns the number of a level in `logging`, which has none for `trace`. If nothing is wanted, it is above all
+/// levels.
 fn number(level: LevelFilter) -> c_int {
     match level.to_level() {
         Some(Level::Error) => 40,
@@ -70,31 +72,31 @@ fn number(level: LevelFilter) -> c_int {
     }
 }
 
-/// Gives what is kept to `logging`. The interpreter calls it with the GIL.
+/// Passes the kept messages to `logging`. The interpreter calls it with the GIL.
 extern "C" fn deliver(_: *mut c_void) -> c_int {
     let messages = {
         let mut state = LOGGER.state();
         state.asked = false;
         std::mem::take(&mut state.kept)
     };
-    // At the interpreter's end nobody takes them any more.
+    // When the interpreter ends, the messages are lost.
     let _ = Python::try_attach(|py| {
         let deliver = || py.import("adead._log")?.getattr("deliver")?.call1((messages,)).map(drop);
         if let Err(error) = deliver() {
-            // The code that runs now did not ask for the message.
+            // The running code did not ask for the message, so it must not get the exception.
             error.write_unraisable(py, None);
         }
     });
     0
 }
 
-/// Makes it the logger of this module. What is to be printed, as `ADEAD_LOG` or adead.toml say, is `_LOG_LEVEL`: a level of
-/// `logging`, None where neither does. A configuration with a fault is told of when a context is opened.
+/// Makes this the module's logger. `_LOG_LEVEL` is the level to print, as `ADEAD_LOG` or adead.toml says: a level of
+/// `logging`, or None if neither says one. Opening a context reports an invalid configuration.
 pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let level = Config::load().ok().and_then(|config| config.log);
     if log::set_logger(&LOGGER).is_ok() {
-        // `logging` may be told what it wants at any time, so all are kept for it but those of single calls, which it has no
-        // level for.
+        // A program may change the level of `logging` at any time, so all messages are kept for it. The exception is
+        // trace messages of single calls, for which `logging` has no level.
         log::set_max_level(level.unwrap_or(LevelFilter::Debug).max(LevelFilter::Debug));
     }
     module.add("_LOG_LEVEL", level.map(number))

@@ -9,9 +9,10 @@ use std::ffi::c_int;
 use std::ptr::NonNull;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Blocks of memory whose offsets depend on the sequence of calls alone: the same on every machine.
+/// An allocator of blocks whose offsets depend only on the sequence of calls, so that they are the same on every
+/// machine.
 ///
-/// `DeterministicAllocator(block_size=None, blocks=None)`; None is core's.
+/// `DeterministicAllocator(block_size=None, blocks=None)`; None is the core's default.
 #[pyclass(frozen, module = "adead", name = "DeterministicAllocator")]
 pub struct PyAllocator(Mutex<DeterministicAllocator>);
 
@@ -30,12 +31,12 @@ impl PyAllocator {
         guard(|| Ok(PyAllocator(Mutex::new(DeterministicAllocator::with_capacity(block_size, blocks)?))))
     }
 
-    /// The offset of at least so many bytes.
+    /// Allocates at least `size` bytes and returns their offset.
     fn alloc(&self, size: usize) -> Result<usize> {
         Ok(self.lock().alloc(size)?)
     }
 
-    /// Gives back the allocation at an offset.
+    /// Frees the allocation at an offset.
     fn free(&self, offset: usize) -> Result<()> {
         Ok(self.lock().free(offset)?)
     }
@@ -45,13 +46,13 @@ impl PyAllocator {
         self.lock().reset();
     }
 
-    /// The bytes of the allocation at an offset.
+    /// Returns the bytes of the allocation at an offset.
     fn size(&self, offset: usize) -> Result<usize> {
         Ok(self.lock().size(offset)?)
     }
 
-    /// The memory of the allocation at an offset, to read and write through the buffer protocol. It stays readable after
-    /// the allocation was freed, and then may be another's.
+    /// Returns the memory of the allocation at an offset, to read and write through the buffer protocol. It stays
+    /// readable after the allocation was freed, but may then belong to another one.
     fn memory(slf: Bound<'_, PyAllocator>, offset: usize) -> Result<PyMemory> {
         let (start, size) = {
             let allocator = slf.get().lock();
@@ -84,7 +85,7 @@ impl PyAllocator {
         self.lock().available()
     }
 
-    /// The bytes of the longest free run.
+    /// Bytes of the longest free run.
     #[getter]
     fn largest_free(&self) -> usize {
         self.lock().largest_free()
@@ -107,9 +108,9 @@ impl PyAllocator {
     }
 }
 
-/// Scratch memory: an allocation advances a pointer, and everything is released together.
+/// An arena of scratch memory: an allocation advances a pointer, and a reset releases everything together.
 ///
-/// `ArenaAllocator(size=None, limit=None)`: of `size` bytes, which grows to `limit`; with both the same it never grows.
+/// `ArenaAllocator(size=None, limit=None)` has `size` bytes and grows to `limit`. If both are equal it never grows.
 #[pyclass(frozen, module = "adead", name = "ArenaAllocator")]
 pub struct PyArena(Mutex<ArenaAllocator>);
 
@@ -129,31 +130,31 @@ impl PyArena {
                 (None, None) => ArenaAllocator::new(),
                 (Some(size), None) => ArenaAllocator::with_capacity(size)?,
                 (Some(size), Some(limit)) => ArenaAllocator::with_limit(size, limit)?,
-                (None, Some(_)) => fail!(InvalidArgument, "an arena with a limit says where it starts: give a size"),
+                (None, Some(_)) => fail!(InvalidArgument, "an arena with a limit needs an initial size: pass size"),
             })
         })?;
         Ok(PyArena(Mutex::new(arena)))
     }
 
-    /// So many bytes at a multiple of `align`, a power of two up to 4096, to read and write through the buffer protocol.
-    /// They stay readable after a reset, and then may be another's.
+    /// Allocates `size` bytes at a multiple of `align`, a power of two up to 4096, to read and write through the buffer
+    /// protocol. They stay readable after a reset, but may then belong to another allocation.
     fn alloc(slf: Bound<'_, PyArena>, size: usize, align: usize) -> Result<PyMemory> {
         let start = NonNull::from(slf.get().lock().alloc(size, align)?).cast();
         Ok(PyMemory { start, size, _owner: slf.into_any().unbind() })
     }
 
-    /// Releases everything. The memory stays with the arena.
+    /// Releases all allocations. The arena keeps the memory.
     fn reset(&self) {
         self.lock().reset();
     }
 
-    /// The bytes taken, padding included.
+    /// The bytes in use, including padding.
     #[getter]
     fn used(&self) -> usize {
         self.lock().used()
     }
 
-    /// The bytes that it has from the system.
+    /// The bytes that the arena has taken from the system.
     #[getter]
     fn capacity(&self) -> usize {
         self.lock().capacity()
@@ -164,23 +165,24 @@ impl PyArena {
     }
 }
 
-/// An allocation: `memoryview(memory)` or `numpy.frombuffer(memory, …)` reads and writes it.
+/// An allocation. `memoryview(memory)` or `numpy.frombuffer(memory, …)` reads and writes it.
 #[pyclass(frozen, module = "adead", name = "Memory")]
 pub struct PyMemory {
     start: NonNull<u8>,
     size: usize,
-    /// The memory is its until it is dropped, whatever is freed or reset.
+    /// Keeps the memory until it is dropped, whatever is freed or reset.
     _owner: Py<PyAny>,
 }
 
-// SAFETY: an address in memory that the owner keeps; who reads or writes there has the GIL, or answers for it.
+// SAFETY: an address in memory that the owner keeps. Code that reads or writes there holds the GIL, or is responsible
+// itself.
 unsafe impl Send for PyMemory {}
-// SAFETY: the same.
+// SAFETY: as above.
 unsafe impl Sync for PyMemory {}
 
 #[pymethods]
 impl PyMemory {
-    /// Bytes.
+    /// The size in bytes.
     #[getter]
     fn nbytes(&self) -> usize {
         self.size
@@ -195,7 +197,7 @@ impl PyMemory {
     unsafe fn __getbuffer__(slf: Bound<'_, PyMemory>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
         let PyMemory { start, size, .. } = slf.get();
         let Ok(size) = isize::try_from(*size) else { return Err(PyBufferError::new_err("it is too large")) };
-        // SAFETY: the view to fill; the object keeps the memory.
+        // SAFETY: the view is to be filled in, and the object keeps the memory.
         match unsafe { ffi::PyBuffer_FillInfo(view, slf.as_ptr(), start.as_ptr().cast(), size, 0, flags) } {
             0 => Ok(()),
             _ => Err(PyErr::fetch(slf.py())),

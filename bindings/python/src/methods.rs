@@ -1,7 +1,7 @@
-//! Every operation of core's table as a function of the module and a method of contexts, of tensors and of pipelines.
+//! Every operation of the core's table as a function of the module and a method of contexts, tensors and pipelines.
 //!
-//! They are made of the table when the module is: an operation that core gets is there without a line here. They are plain
-//! fast calls ("vectorcall") with one body rather than a hundred of PyO3's: smaller, and faster to call.
+//! They are made from the table when the module is made, so a new operation of the core needs no line here. They are
+//! plain fast calls ("vectorcall") with one body instead of a hundred of PyO3's: smaller, and faster to call.
 
 use crate::context::PyContext;
 use crate::operations::{Place, call, parameters, repeats};
@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyType;
 use std::ffi::{CString, c_void};
 
-/// A function for Python: operation `OP` of the table at place `PLACE`.
+/// The function for Python of operation `OP` of the table at place `PLACE`.
 unsafe extern "C" fn function<const OP: usize, const PLACE: u8>(
     object: *mut PyObject,
     arguments: *const *mut PyObject,
@@ -21,8 +21,8 @@ unsafe extern "C" fn function<const OP: usize, const PLACE: u8>(
     names: *mut PyObject,
 ) -> *mut PyObject {
     let place = [Place::Module, Place::Context, Place::Tensor, Place::Pipeline][PLACE as usize];
-    // SAFETY: Python calls it as it was declared; only numbers of the table are given out. With names, `count` is of the
-    // positional arguments only.
+    // SAFETY: Python calls it as it was declared, and only numbers of the table are handed out. With names, `count`
+    // counts only the positional arguments.
     unsafe {
         let named = if names.is_null() { 0 } else { ffi::PyTuple_Size(names) };
         call(Op::ALL[OP], place, object, arguments, count + named, names)
@@ -42,12 +42,12 @@ macro_rules! functions {
     };
 }
 
-// One for each operation, and some for those to come: what is beyond the table is never given out.
+// One for each operation, and spares for later ones. Those beyond the table are never handed out.
 functions!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39
     40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63 64 65 66 67 68 69 70 71 72 73 74 75 76 77 78 79);
 const _: () = assert!(Functions::<0>::ALL.len() >= Op::ALL.len(), "give functions! some more numbers");
 
-/// The signature of an operation, as `inspect` and the stubs read it.
+/// Returns the signature of an operation, as `inspect` and the stubs read it.
 fn signature(name: &str, info: &'static OpInfo, place: Place) -> String {
     let mut text = format!("{name}(");
     if place == Place::Module {
@@ -55,7 +55,7 @@ fn signature(name: &str, info: &'static OpInfo, place: Place) -> String {
     } else {
         text.push_str("$self, /");
     }
-    // A pipeline's first operation alone names what the others have before them.
+    // In a pipeline, only the first operation names the operand that the later ones take from the pipeline.
     let has_first = place == Place::Tensor || (place == Place::Pipeline && !info.operands[0].ends_with('*'));
     let skipped = usize::from(has_first);
     let last_needed = info.operands.iter().rposition(|name| !name.ends_with('?')).unwrap_or_default();
@@ -69,10 +69,10 @@ fn signature(name: &str, info: &'static OpInfo, place: Place) -> String {
     text
 }
 
-/// A definition for Python, which is there as long as the process.
+/// Makes a definition for Python, which lives as long as the process.
 fn definition(name: &str, op: Op, place: Place, functions: &[Function]) -> PyResult<*mut ffi::PyMethodDef> {
     let (name, doc) = (CString::new(name)?, CString::new(documentation(name, op, place))?);
-    // Numbers of operations have gaps; the functions are in the table's order.
+    // Operations' numbers have gaps; the functions are in the table's order.
     let at = Op::ALL.iter().position(|&known| known == op).unwrap_or_default();
     Ok(Box::leak(Box::new(ffi::PyMethodDef {
         ml_name: name.into_raw(),
@@ -102,7 +102,7 @@ pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let pipelines = py.get_type::<PyPipeline>();
     let method = |class: &Bound<'_, PyType>, name: &str, op: Op, place: Place, functions: &[Function]| {
         let def = definition(name, op, place, functions)?;
-        // SAFETY: definitions stay; the result is a new reference or NULL with an exception.
+        // SAFETY: definitions live on; the result is a new reference, or NULL with an exception.
         let method = unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyDescr_NewMethod(class.as_type_ptr(), def))? };
         class.setattr(name, method)
     };
@@ -115,15 +115,15 @@ pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
         };
         module.add(op.name(), function)?;
         method(&contexts, op.name(), op, Place::Context, Functions::<1>::ALL)?;
-        // Its first operand is one of several.
+        // A tensor is only one of several operands there.
         if !repeats(op) {
             method(&tensors, op.name(), op, Place::Tensor, Functions::<2>::ALL)?;
         }
         method(&pipelines, op.name(), op, Place::Pipeline, Functions::<3>::ALL)?;
     }
-    // The sum that a product does itself, as core's chains call it.
+    // The sum that a product can add itself, with the name that the core's chains use.
     method(&pipelines, "bias", Op::Add, Place::Pipeline, Functions::<3>::ALL)?;
-    // `ml_meth` is a union: a wrong size of it would be a wrong call.
+    // `ml_meth` is a union; if its size were wrong, so would be the call.
     const _: () = assert!(size_of::<ffi::PyMethodDefPointer>() == size_of::<*mut c_void>());
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! What a call of an operation does, be it a function of the module or a method: `methods.rs` makes those.
+//! Calls of operations, as functions of the module or as methods, which `methods.rs` makes.
 
 use crate::attributes;
 use crate::context::PyContext;
@@ -15,56 +15,56 @@ use pyo3::types::{PyDict, PyString, PyTuple};
 use smallvec::SmallVec;
 use std::ptr;
 
-/// Objects that are operands, None where one was left out.
+/// The operands' objects; None for one that is left out.
 pub type Objects<'py> = SmallVec<[Option<Bound<'py, PyAny>>; 5]>;
-/// What a call gives, by parameter.
+/// The arguments of a call, by parameter.
 type Given<'py> = SmallVec<[Option<Bound<'py, PyAny>>; 12]>;
-/// Operands of a call; no operation but `concat` takes more than fits.
+/// The operands of a call. Only `concat` can have more than fit in place.
 type Operands<'py> = SmallVec<[Operand<'py>; 5]>;
-/// The same as core has them.
+/// The same as the core's views.
 type Views<'a> = SmallVec<[Option<View<'a>>; 5]>;
 
-/// Where a function is called on.
+/// The place on which a function is called.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Place {
-    /// The module: on the default context.
+    /// The module; it uses the default context.
     Module,
     /// A context.
     Context,
-    /// A tensor, which is the first operand: on the default context.
+    /// A tensor, which is the first operand; it uses the default context.
     Tensor,
     /// A pipeline, whose value is the first operand once it has one.
     Pipeline,
 }
 
-/// Bytes of operands up to which no work takes longer than giving up the GIL.
+/// Up to this many bytes of operands, no work takes longer than releasing the GIL.
 const FEW: usize = 1024;
-/// Operations and bytes from which the GIL is given up: some microseconds, of which giving it up and taking it again are
-/// a few percent. Where others want it, it takes longer; then the time is theirs.
+/// Operations and bytes from which the GIL is released. Such work takes some microseconds, of which releasing and
+/// taking the GIL is a few percent. If other threads want the GIL, that takes longer, but then they use the time.
 const WORTH: f64 = 65_536.0;
 
-/// Whether work is over before others could make use of the GIL.
+/// Returns whether work ends before other threads could use the GIL.
 #[inline]
 fn is_short(ctx: &PyContext, op: Op, attrs: &Attrs, views: &[Option<View<'_>>]) -> bool {
     let bytes: usize = views.iter().flatten().map(|view| view.meta().bytes()).sum();
     if ctx.alone {
         return bytes <= FEW || is_cheap(op, attrs, views);
     }
-    // On a GPU everything takes longer, if only for the way there. The result is about as large as the operands.
+    // On a GPU everything takes longer, if only for the transfer. The result is about as large as the operands.
     bytes <= FEW && bytes / 2 <= ctx.inner.dispatcher().tiny(op.family())
 }
 
 #[inline(never)]
 fn is_cheap(op: Op, attrs: &Attrs, views: &[Option<View<'_>>]) -> bool {
     let info = op.info();
-    // What doesn't fit fails at once.
+    // Operands that don't fit fail at once.
     info.infer(attrs, views).map_or(true, |output| {
         let cost = info.cost(attrs, views, &output);
         cost.flops + cost.bytes < WORTH
     })
 }
 
-/// Runs an operation, without the GIL where that pays.
+/// Runs an operation, without the GIL if that pays off.
 pub fn run(py: Python<'_>, ctx: &PyContext, op: Op, attrs: &Attrs, views: &[Option<View<'_>>]) -> Result<Tensor> {
     if is_short(ctx, op, attrs, views) {
         return guard(|| Ok(ctx.inner.run_views(op, attrs, views)?));
@@ -72,7 +72,7 @@ pub fn run(py: Python<'_>, ctx: &PyContext, op: Op, attrs: &Attrs, views: &[Opti
     interruptible(py, || ctx.inner.run_views(op, attrs, views))
 }
 
-/// The same with operands.
+/// Does the same with operands.
 pub fn run_operands(
     py: Python<'_>,
     ctx: &PyContext,
@@ -84,7 +84,7 @@ pub fn run_operands(
     run(py, ctx, op, attrs, &views)
 }
 
-/// Attributes from keywords.
+/// Returns attributes from keywords.
 pub fn keywords(op: Op, given: Option<&Bound<'_, PyDict>>) -> Result<Attrs> {
     let mut attrs = Attrs::default();
     for (name, value) in given.into_iter().flatten() {
@@ -94,21 +94,21 @@ pub fn keywords(op: Op, given: Option<&Bound<'_, PyDict>>) -> Result<Attrs> {
     Ok(attrs)
 }
 
-/// Operands from a sequence.
+/// Returns operands from a sequence.
 pub fn sequence<'py>(objects: &Bound<'py, PyAny>) -> Result<Operands<'py>> {
     objects.try_iter()?.map(|object| Operand::new(&object?)).collect()
 }
 
-/// A parameter of a function: an operand or an attribute.
+/// Returns a function's parameters: operands and attributes.
 pub fn parameters(info: &'static OpInfo) -> impl Iterator<Item = (&'static str, bool)> {
     let operands = info.operands.iter().map(|name| (name.trim_end_matches(['?', '*']), true));
     operands.chain(info.attrs.iter().map(|&name| (name, false)))
 }
 
-/// What a call does.
+/// Runs a call.
 ///
 /// # Safety
-/// As of a METH_FASTCALL function with keywords.
+/// As for a METH_FASTCALL function with keywords.
 pub unsafe fn call(
     op: Op,
     place: Place,
@@ -119,7 +119,7 @@ pub unsafe fn call(
 ) -> *mut PyObject {
     // SAFETY: Python calls with the GIL.
     let py = unsafe { Python::assume_attached() };
-    // SAFETY: so many arguments are there, which live until it returns.
+    // SAFETY: there are this many arguments, and they live until the call returns.
     let result = unsafe {
         let arguments = if count == 0 { &[] } else { std::slice::from_raw_parts(arguments, count as usize) };
         guard(|| {
@@ -142,32 +142,32 @@ pub unsafe fn call(
     }
 }
 
-/// The context of a call.
+/// Returns the context of a call.
 ///
 /// # Safety
 /// `object` is of the class that `place` says.
 unsafe fn context_of(py: Python<'_>, place: Place, object: *mut PyObject) -> Result<Bound<'_, PyContext>> {
     match place {
-        // SAFETY: a method of the class; who calls it keeps the object.
+        // SAFETY: a method of the class; its caller keeps the object.
         Place::Context => Ok(unsafe { Bound::from_borrowed_ptr(py, object).cast_into_unchecked() }),
         _ => default_context(py),
     }
 }
 
-/// What is in an object of a frozen class.
+/// Returns the Rust value in an object of a frozen class.
 ///
 /// # Safety
 /// The object is of that class, and is kept for `'a`.
 #[inline]
 unsafe fn of<'a, T: PyClass<Frozen = True> + Sync>(py: Python<'a>, object: &'a *mut PyObject) -> &'a T {
-    // SAFETY: as the caller says; both are pointers to the object.
+    // SAFETY: as the caller says; both point to the object.
     unsafe {
         let bound = Borrowed::from_ptr(py, *object).cast_unchecked::<T>();
         &*ptr::from_ref(bound.get())
     }
 }
 
-/// A call with nothing but tensors: None if this one has something else.
+/// Runs a call with only tensors. Returns None if the call has anything else.
 ///
 /// # Safety
 /// As [`call`].
@@ -203,7 +203,7 @@ unsafe fn plain(
     Some(run(py, ctx.get(), op, &Attrs::DEFAULT, &views))
 }
 
-/// Any call.
+/// Runs any call.
 ///
 /// # Safety
 /// As [`call`].
@@ -216,7 +216,7 @@ unsafe fn any(
     arguments: &[*mut PyObject],
     names: *mut PyObject,
 ) -> Result<Tensor> {
-    // SAFETY: passed on; the object is one.
+    // SAFETY: passed on; the object is one of this place's class.
     let given = unsafe {
         let first = (place == Place::Tensor).then(|| Bound::from_borrowed_ptr(py, object));
         given(py, op, first, arguments, names)?
@@ -227,7 +227,7 @@ unsafe fn any(
         _ => {
             for object in &given[..op.info().operands.len()] {
                 operands.push(match object {
-                    // A required one that is missing is named by core's check.
+                    // The core's check reports a required operand that is missing.
                     None => Operand::Absent,
                     Some(object) => Operand::new(object)?,
                 });
@@ -240,7 +240,7 @@ unsafe fn any(
     run_operands(py, ctx.get(), op, &attrs, &operands)
 }
 
-/// A call of a pipeline's method, which returns the pipeline.
+/// Runs a call of a pipeline's method, which returns the pipeline.
 ///
 /// # Safety
 /// As [`call`]; the object is a pipeline.
@@ -254,7 +254,7 @@ unsafe fn recorded<'py>(
     // SAFETY: as the caller says.
     let pipeline = unsafe { of::<PyPipeline>(py, &object) };
     let first = pipeline.current(py)?;
-    // Of operands that are one sequence it is the first one.
+    // If the operands are one sequence, the pipeline's value is its first one.
     let (first, before) = if repeats(op) { (None, first) } else { (first, None) };
     // SAFETY: passed on.
     let given = unsafe { given(py, op, first, arguments, names)? };
@@ -268,16 +268,16 @@ unsafe fn recorded<'py>(
         _ => operands.extend(given[..op.info().operands.len()].iter().cloned()),
     }
     pipeline.record(op, &operands, || attributes(op, &given))?;
-    // SAFETY: the object of the call.
+    // SAFETY: it is the object of the call.
     Ok(unsafe { Bound::from_borrowed_ptr(py, object) })
 }
 
-/// Whether its operands are one sequence.
+/// Returns whether an operation's operands are one sequence.
 pub fn repeats(op: Op) -> bool {
     op.info().operands[0].ends_with('*')
 }
 
-/// What a call gives for each parameter; `first` is there for the first one already.
+/// Returns the argument of each parameter. `first` is already the argument of the first one.
 ///
 /// # Safety
 /// As [`call`].
@@ -291,7 +291,7 @@ unsafe fn given<'py>(
     let info = op.info();
     let (all, skipped) = (parameters(info).count(), usize::from(first.is_some()));
     let mut given: Given<'py> = SmallVec::from_elem(None, all);
-    // SAFETY: arguments are objects, positional ones first, then as many as there are names.
+    // SAFETY: arguments are objects: first the positional ones, then as many as there are names.
     unsafe {
         let object_of = |pointer: *mut PyObject| Bound::from_borrowed_ptr(py, pointer);
         let names = Bound::from_borrowed_ptr_or_opt(py, names).map(|names| names.cast_into_unchecked::<PyTuple>());
@@ -319,7 +319,7 @@ unsafe fn given<'py>(
     Ok(given)
 }
 
-/// The attributes of what was given.
+/// Returns the attributes among the arguments.
 fn attributes(op: Op, given: &Given<'_>) -> Result<Attrs> {
     let mut attrs = Attrs::default();
     let info = op.info();

@@ -1,5 +1,5 @@
-//! What a context recorded. `adead/_profile.py` makes classes of Python of its JSON: as getters here, each field of each class
-//! would be code of the module.
+//! A context's profile. `adead/_profile.py` makes Python classes from its JSON, because getters here would be code of
+//! the module for each field of each class.
 
 use crate::errors::{Result, detached, fail};
 use adead::Context;
@@ -10,15 +10,15 @@ use std::sync::{Mutex, PoisonError};
 enum State {
     UnderWay(Profile),
     Finished(Report),
-    /// While it is being finished, and behind a panic there.
+    /// While the profile is being finished, and after a panic there.
     Nothing,
 }
 
-/// A profile under way, or its report. Dropped, it ends.
+/// An active profile, or its report. Dropping it ends the profile.
 #[pyclass(frozen, module = "adead", name = "_Session")]
 pub struct PySession(Mutex<State>);
 
-/// Begins a profile: an `adead.Profile`.
+/// Starts a profile: an `adead.Profile`.
 pub fn begin<'py>(py: Python<'py>, context: &Context, records: Option<usize>) -> Result<Bound<'py, PyAny>> {
     let profile = context.profile_with(records.unwrap_or(DEFAULT_RECORDS))?;
     let session = PySession(Mutex::new(State::UnderWay(profile)));
@@ -27,9 +27,9 @@ pub fn begin<'py>(py: Python<'py>, context: &Context, records: Option<usize>) ->
 
 #[pymethods]
 impl PySession {
-    /// Ends it, if it is under way, and gives its report as "json", "trace" or "table".
+    /// Ends the profile, if it is active, and returns its report as "json", "trace" or "table".
     fn report(&self, py: Python<'_>, format: &str) -> Result<String> {
-        // The lock is taken without the GIL: who has it never waits for the GIL.
+        // The lock is taken without the GIL, because its holder never waits for the GIL.
         detached(py, || {
             let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             *state = match std::mem::replace(&mut *state, State::Nothing) {
@@ -41,7 +41,7 @@ impl PySession {
                 "json" => report.to_json(),
                 "trace" => report.to_trace(),
                 "table" => report.to_string(),
-                // What ends it needs none of them.
+                // A caller that only ends the profile needs no text.
                 _ => String::new(),
             })
         })

@@ -1,4 +1,4 @@
-//! Push constants: bytes as they are, or numbers by the types that the kernel's module tells.
+//! Push constants: raw bytes, or numbers with the types that the kernel's module states.
 
 use crate::buffers::Exported;
 use crate::errors::{Result, wrong_type};
@@ -7,8 +7,8 @@ use adead::gpu::{Kernel, Number};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
-/// The bytes of a dispatch's push constants, from bytes, a number, a list of numbers in the module's order, or a dict or dataclass
-/// of numbers by name; within these, structures and arrays may stand likewise.
+/// Returns the bytes of a dispatch's push constants. They come from bytes, a number, a list of numbers in the module's
+/// order, or a dict or dataclass of numbers by name. Structures and arrays may be nested in these.
 pub fn bytes(kernel: &Kernel, push: Option<&Bound<'_, PyAny>>) -> Result<Vec<u8>> {
     let Some(push) = push else { return Ok(Vec::new()) };
     if !is_number(push) && Exported::is_there(push) {
@@ -25,7 +25,7 @@ pub fn bytes(kernel: &Kernel, push: Option<&Bound<'_, PyAny>>) -> Result<Vec<u8>
     Ok(kernel.pack(&numbers)?)
 }
 
-/// The fields of a dict or a dataclass.
+/// Returns the fields of a dict or a dataclass.
 fn fields<'py>(value: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, PyDict>>> {
     if let Ok(dict) = value.cast::<PyDict>() {
         return Ok(Some(dict.clone()));
@@ -39,7 +39,7 @@ fn fields<'py>(value: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, PyDict>>> 
     Ok(Some(fields))
 }
 
-/// The numbers of a structure, by their names in the module: `origin.x`.
+/// Collects the numbers of a structure by their names in the module: `origin.x`.
 fn named(prefix: &str, fields: &Bound<'_, PyDict>, numbers: &mut Vec<(String, Number)>) -> Result<()> {
     for (name, value) in fields {
         let name: String = name.extract()?;
@@ -49,7 +49,7 @@ fn named(prefix: &str, fields: &Bound<'_, PyDict>, numbers: &mut Vec<(String, Nu
     Ok(())
 }
 
-/// A value's numbers, those of an array as `flags[2]`.
+/// Collects a value's numbers, those of an array as `flags[2]`.
 fn collect(name: &str, value: &Bound<'_, PyAny>, numbers: &mut Vec<(String, Number)>) -> Result<()> {
     if is_number(value) {
         let is_float = value.is_instance_of::<PyFloat>();

@@ -1,4 +1,4 @@
-//! Tensors that share others' memory, and their own with a pickler.
+//! Tensors that share others' memory, or their own with a pickler.
 
 use crate::buffers::Exported;
 use crate::current::default_context;
@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyMemoryView;
 use std::ffi::c_int;
 
-/// A tensor's bytes, for pickling out of band.
+/// A tensor's bytes, for out-of-band pickling.
 #[pyclass(frozen, module = "adead._adead", name = "_Bytes")]
 pub struct Bytes(pub Tensor);
 
@@ -22,7 +22,7 @@ impl Bytes {
     unsafe fn __getbuffer__(slf: Bound<'_, Bytes>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
         let bytes = on_host(slf.py(), &slf.get().0)?;
         let (start, length) = (bytes.as_ptr().cast_mut().cast(), bytes.len() as isize);
-        // SAFETY: the view to fill; the object keeps the bytes.
+        // SAFETY: the view is to be filled in, and the object keeps the bytes.
         match unsafe { ffi::PyBuffer_FillInfo(view, slf.as_ptr(), start, length, 1, flags) } {
             0 => Ok(()),
             _ => Err(PyErr::fetch(slf.py())),
@@ -30,9 +30,9 @@ impl Bytes {
     }
 }
 
-/// A tensor that shares an array's memory where that is possible: row-major, of a dtype that core has, aligned. Else, and
-/// with `copy=True`, it copies; `copy=False` makes that an error. Nobody may write to the array while the tensor is there:
-/// tensors don't change.
+/// Makes a tensor that shares an array's memory if it can: a row-major, aligned array of a dtype that the core has.
+/// Otherwise, and with `copy=True`, it copies; with `copy=False` it raises an error instead. Don't write to the array
+/// while the tensor lives, because tensors don't change.
 #[pyfunction]
 #[pyo3(signature = (data, dtype=None, *, copy=None))]
 pub fn asarray(
@@ -64,7 +64,7 @@ pub fn asarray(
     Ok(Py::new(py, PyTensor(tensor))?)
 }
 
-/// An operand as a tensor, which shares an array's memory where it can: for the time of a call.
+/// Returns an operand as a tensor for the time of a call. It shares an array's memory if it can.
 pub fn lent(data: &Bound<'_, PyAny>) -> Result<Tensor> {
     match shared(data, None)? {
         Some(tensor) => Ok(tensor),
@@ -72,7 +72,7 @@ pub fn lent(data: &Bound<'_, PyAny>) -> Result<Tensor> {
     }
 }
 
-/// What shares the memory of an array, if it can and may.
+/// Returns a tensor that shares an array's memory, if it can and may.
 fn shared(data: &Bound<'_, PyAny>, copy: Option<bool>) -> Result<Option<Tensor>> {
     if copy == Some(true) {
         return Ok(None);
@@ -81,7 +81,7 @@ fn shared(data: &Bound<'_, PyAny>, copy: Option<bool>) -> Result<Option<Tensor>>
         return Ok(Some(tensor.get().0.clone()));
     }
     if Exported::is_there(data) {
-        // The memoryview keeps the export, and goes when Python has time for it, wherever the tensor is dropped.
+        // The memoryview keeps the export. Python releases it with the GIL, wherever the tensor is dropped.
         let keeper = PyMemoryView::from(data)?;
         let array = Exported::new(keeper.as_any())?;
         let meta = array.meta()?;
@@ -89,8 +89,8 @@ fn shared(data: &Bound<'_, PyAny>, copy: Option<bool>) -> Result<Option<Tensor>>
             return Ok(None);
         }
         let start = array.start();
-        // SAFETY: plain and aligned; the export stays with the memoryview, which nobody else has. Not writing is what the
-        // caller is told.
+        // SAFETY: the memory is plain and aligned, and the memoryview, to which nothing else refers, keeps the export.
+        // The documentation tells the caller not to write.
         return Ok(Some(unsafe { Tensor::foreign(start, &meta, Box::new(keeper.unbind())) }?));
     }
     if dlpack::is_there(data)? {
@@ -99,8 +99,8 @@ fn shared(data: &Bound<'_, PyAny>, copy: Option<bool>) -> Result<Option<Tensor>>
     Ok(None)
 }
 
-/// A tensor of what has DLPack on the CPU, sharing its memory where the layout allows; a buffer of what is on a CUDA
-/// device. `copy=True` copies, `copy=False` makes a needed copy an error.
+/// Imports an object with DLPack: a tensor of memory on the CPU, shared if the layout allows, or a buffer of memory on
+/// a CUDA device. `copy=True` copies; `copy=False` raises an error if a copy is needed.
 #[pyfunction]
 #[pyo3(signature = (x, /, *, copy=None))]
 pub fn from_dlpack<'py>(py: Python<'py>, x: &Bound<'py, PyAny>, copy: Option<bool>) -> Result<Bound<'py, PyAny>> {

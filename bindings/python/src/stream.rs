@@ -1,4 +1,4 @@
-//! Streams, events, times, recordings, downloads.
+//! Streams, events, timestamps, recordings, downloads.
 
 use crate::buffers::Exported;
 use crate::contents::dimensions;
@@ -20,8 +20,8 @@ use std::ptr::NonNull;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-/// A queue of work on a context's device. What it is given runs in order; streams run beside each other. Calls of several
-/// threads take turns.
+/// A queue of work on a context's device. Its work runs in order; streams run concurrently. Calls from several threads
+/// take turns.
 #[pyclass(frozen, module = "adead", name = "Stream")]
 pub struct PyStream {
     stream: Mutex<Stream>,
@@ -30,18 +30,19 @@ pub struct PyStream {
 }
 
 impl PyStream {
-    /// A stream for Python.
+    /// Makes a stream for Python.
     pub fn new(stream: Stream) -> PyStream {
         PyStream { device: stream.device().id.clone(), stream: Mutex::new(stream) }
     }
 
-    /// Something with the stream. The lock is taken without the GIL: whoever has it may want the GIL before it is back.
+    /// Calls `work` with the stream. The lock is taken without the GIL, because its holder may want the GIL before it
+    /// releases the lock.
     fn with<T>(&self, py: Python<'_>, work: impl FnOnce(&mut Stream) -> adead::Result<T>) -> Result<T> {
         self.check_is_free()?;
         detached(py, || work(&mut self.stream.lock().unwrap_or_else(PoisonError::into_inner)))
     }
 
-    /// The same for what may take long on the processor: a signal whose handler raises ends it.
+    /// Does the same for work that may take long on the CPU. A signal whose handler raises ends it.
     fn work<T>(&self, py: Python<'_>, work: impl FnOnce(&mut Stream) -> adead::Result<T>) -> Result<T> {
         self.check_is_free()?;
         interruptible(py, || {
@@ -51,7 +52,8 @@ impl PyStream {
         })
     }
 
-    /// An error in a handler that this thread calls amid the stream's work, whose end it would wait for.
+    /// Refuses a call by a signal handler on this thread during the stream's work, because the handler would wait for
+    /// the end of that work.
     fn check_is_free(&self) -> Result<()> {
         if AT_WORK.with_borrow(|all| all.contains(&std::ptr::from_ref(self))) {
             fail!(
@@ -64,7 +66,7 @@ impl PyStream {
 }
 
 thread_local! {
-    /// The streams that this thread is at work on: several where a signal's handler uses another one.
+    /// The streams on which this thread is at work. They are several if a signal's handler uses another one.
     static AT_WORK: RefCell<Vec<*const PyStream>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -84,9 +86,10 @@ impl Drop for AtWork {
     }
 }
 
-/// Whether a stream has nothing left to do, looking out for a moment: being woken takes longer than most small kernels.
+/// Returns whether a stream has nothing left to do. It polls for a moment, because a wake-up takes longer than most
+/// small kernels.
 fn soon_done(stream: &mut Stream) -> adead::Result<bool> {
-    // A GPU that is a program needs the processor itself.
+    // A software GPU needs the processor itself.
     if stream.device().kind == DeviceKind::Software {
         return stream.query();
     }
@@ -131,14 +134,14 @@ impl<'py> Place<'py> {
     }
 }
 
-/// How many bytes: those that are said, else all from the offset on.
+/// Returns the given number of bytes, or else all from the offset on.
 fn rest(buffer: &Buffer, offset: usize, size: Option<usize>) -> usize {
     size.unwrap_or(buffer.size().saturating_sub(offset))
 }
 
 #[pymethods]
 impl PyStream {
-    /// Enqueues a copy of an array's bytes to a buffer from a byte offset on.
+    /// Enqueues a copy of an array's bytes to a buffer at a byte offset.
     #[pyo3(signature = (buffer, data, offset=0))]
     fn upload(
         &self,
@@ -152,7 +155,7 @@ impl PyStream {
         self.work(py, |stream| stream.upload(buffer, offset, bytes))
     }
 
-    /// Begins a batch of `overlap`: its upload, and work that follows waits for the work of the batch before.
+    /// Starts a batch of `overlap`: uploads it, and makes the work that follows wait for the work of the batch before.
     fn _begin(
         &self,
         py: Python<'_>,
@@ -165,7 +168,8 @@ impl PyStream {
         self.work(py, |stream| order::begin(stream, buffer, bytes, before))
     }
 
-    /// Ends it: where the next batch's work may begin, and the download of its result, if it has one.
+    /// Ends a batch of `overlap`. Returns the event after which the next batch's work may begin, and the download of
+    /// the result, if there is one.
     fn _bring(
         &self,
         py: Python<'_>,
@@ -198,7 +202,7 @@ impl PyStream {
         Ok(PyDownload { download: Mutex::new(Some(download)), ordinary })
     }
 
-    /// Enqueues a copy of so many bytes between buffers; `nbytes` None is all of `source` from its offset on.
+    /// Enqueues a copy of `nbytes` bytes between buffers; None is all of `source` from its offset on.
     #[pyo3(signature = (source, target, nbytes=None, *, source_offset=0, target_offset=0))]
     fn copy(
         &self,
@@ -214,7 +218,7 @@ impl PyStream {
         self.work(py, |stream| stream.copy((source, source_offset), (target, target_offset), size))
     }
 
-    /// Enqueues the zeroing of part of a buffer; `nbytes` None is all from the byte offset on.
+    /// Enqueues a fill of part of a buffer with zeros; `nbytes` None is all from the byte offset on.
     #[pyo3(signature = (buffer, offset=0, nbytes=None))]
     fn clear(&self, py: Python<'_>, buffer: &Bound<'_, PyBuffer>, offset: usize, nbytes: Option<usize>) -> Result<()> {
         let buffer = buffer.get().core();
@@ -238,8 +242,9 @@ impl PyStream {
         self.with(py, |stream| stream.dispatch(&kernel.get().0, &buffers, &push, groups))
     }
 
-    /// Enqueues an operation on buffers, by its name: operands in its order, None where an optional one is left out, and
-    /// the buffer for the result, whose dtype and shape must be what follows. Attributes are keywords.
+    /// Enqueues an operation on buffers, by its name: operands in its order, with None for an absent optional one, and
+    /// the buffer for the result. The result's dtype and shape must be those that follow from the operands. Attributes
+    /// are keywords.
     #[pyo3(signature = (op, operands, output, **attributes))]
     fn run(
         &self,
@@ -262,23 +267,24 @@ impl PyStream {
         self.work(py, |stream| stream.run(op, &attrs, &inputs, output))
     }
 
-    /// The point after everything enqueued.
+    /// Makes an event at the point after everything enqueued so far.
     fn event(&self, py: Python<'_>) -> Result<PyEvent> {
         Ok(PyEvent::new(self.with(py, Stream::event)?, &self.device))
     }
 
-    /// Everything enqueued from now on waits for an event of this device.
+    /// Makes everything enqueued from now on wait for an event of this device.
     fn wait_for(&self, py: Python<'_>, event: &Bound<'_, PyEvent>) -> Result<()> {
         let event = &event.get().event;
         self.with(py, |stream| stream.wait_for(event))
     }
 
-    /// Enqueues the taking of a time.
+    /// Enqueues a timestamp.
     fn timestamp(&self, py: Python<'_>) -> Result<PyTimestamp> {
         Ok(PyTimestamp(self.with(py, Stream::timestamp)?))
     }
 
-    /// Records instead of running, `with stream.record() as recording:`. Uploads, downloads and events can't be recorded.
+    /// Records instead of running: `with stream.record() as recording:`. Uploads, downloads and events can't be
+    /// recorded.
     fn record(slf: Bound<'_, PyStream>) -> PyRecording {
         PyRecording { stream: slf.unbind(), recorded: OnceLock::new() }
     }
@@ -292,14 +298,14 @@ impl PyStream {
         self.with(py, |stream| stream.replay(recorded))
     }
 
-    /// Hands what was enqueued to the device now, without waiting.
+    /// Submits the enqueued work to the device now, without waiting.
     fn flush(&self, py: Python<'_>) -> Result<()> {
         self.with(py, Stream::flush)
     }
 
-    /// Waits until everything enqueued has finished.
+    /// Waits until all enqueued work has finished.
     fn synchronize(&self, py: Python<'_>) -> Result<()> {
-        // Signals that come while it waits are handled without the lock, which their handlers may want.
+        // Signals that arrive during the wait are handled without the lock, which their handlers may want.
         if !self.with(py, soon_done)? {
             let event = self.with(py, Stream::event)?;
             interruptible(py, || event.wait())?;
@@ -307,17 +313,17 @@ impl PyStream {
         self.with(py, Stream::synchronize)
     }
 
-    /// The same.
+    /// Does as `synchronize`.
     fn wait(&self, py: Python<'_>) -> Result<()> {
         self.synchronize(py)
     }
 
-    /// Whether everything enqueued has finished.
+    /// Returns whether all enqueued work has finished.
     fn query(&self, py: Python<'_>) -> Result<bool> {
         self.with(py, Stream::query)
     }
 
-    /// The id of the device that it is on.
+    /// The id of its device.
     #[getter]
     fn device(&self) -> &str {
         &self.device
@@ -331,14 +337,14 @@ impl PyStream {
         slf
     }
 
-    /// Waits until everything enqueued has finished.
+    /// Waits until all enqueued work has finished.
     #[pyo3(signature = (*_exception))]
     fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyTuple>) -> Result<()> {
         self.synchronize(py)
     }
 }
 
-/// A point in a stream, to ask, to wait for, and for streams to wait for.
+/// A point in a stream. The host can query it and wait for it, and other streams can wait for it.
 #[pyclass(frozen, module = "adead", name = "Event")]
 pub struct PyEvent {
     event: Event,
@@ -347,7 +353,7 @@ pub struct PyEvent {
 }
 
 impl PyEvent {
-    /// An event for Python, of a device by its id.
+    /// Makes an event for Python, of a device by its id.
     pub fn new(event: Event, device: &str) -> PyEvent {
         PyEvent { event, device: device.into() }
     }
@@ -355,7 +361,7 @@ impl PyEvent {
 
 #[pymethods]
 impl PyEvent {
-    /// Whether the stream has come there.
+    /// Returns whether the stream has reached the event.
     fn query(&self, py: Python<'_>) -> Result<bool> {
         detached(py, || self.event.is_done())
     }
@@ -369,7 +375,7 @@ impl PyEvent {
         format!("Event({}, {state})", self.device)
     }
 
-    /// Waits until it has; `NotReadyError` if so many seconds did not suffice.
+    /// Waits until the stream has reached the event; `NotReadyError` if `seconds` were too short.
     #[pyo3(signature = (seconds=None))]
     fn wait(&self, py: Python<'_>, seconds: Option<f64>) -> Result<()> {
         let most = match seconds.map(Duration::try_from_secs_f64).transpose() {
@@ -383,13 +389,13 @@ impl PyEvent {
     }
 }
 
-/// A time that the device took.
+/// A time on the device's clock.
 #[pyclass(frozen, module = "adead", name = "Timestamp")]
 pub struct PyTimestamp(Timestamp);
 
 #[pymethods]
 impl PyTimestamp {
-    /// Nanoseconds since an earlier one of the same device; `NotReadyError` before both were taken.
+    /// Returns the nanoseconds since an earlier one of the same device; `NotReadyError` until both were taken.
     fn since(&self, py: Python<'_>, earlier: &Bound<'_, PyTimestamp>) -> Result<u64> {
         let earlier = &earlier.get().0;
         detached(py, || self.0.since(earlier))
@@ -400,7 +406,7 @@ impl PyTimestamp {
 #[pyclass(frozen, module = "adead", name = "Download")]
 pub struct PyDownload {
     download: Mutex<Option<Download>>,
-    /// The bytes are in ordinary memory, which may be kept; else in memory that the device reaches, of which there is not much.
+    /// Whether the bytes are in ordinary memory, which may be kept. Memory that the device accesses is limited.
     ordinary: bool,
 }
 
@@ -415,7 +421,7 @@ impl PyDownload {
 
 #[pymethods]
 impl PyDownload {
-    /// Whether they have arrived.
+    /// Returns whether the bytes have arrived.
     fn query(&self, py: Python<'_>) -> Result<bool> {
         detached(py, || match &*self.download.lock().unwrap_or_else(PoisonError::into_inner) {
             Some(download) => download.is_done(),
@@ -423,13 +429,14 @@ impl PyDownload {
         })
     }
 
-    /// Waits for them and gives them, once.
+    /// Waits for the bytes and returns them, once.
     fn read<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>> {
         let download = self.taken()?;
         Ok(PyBytes::new_with(py, download.size(), |into| Ok(detached(py, || download.take(into))?))?)
     }
 
-    /// Waits for them and gives them as a tensor, once. `ShapeMismatchError` if it takes more or fewer bytes: then they stay.
+    /// Waits for the bytes and returns them as a tensor, once. `ShapeMismatchError` if the tensor needs more or fewer
+    /// bytes; then the bytes stay available.
     fn read_tensor(&self, py: Python<'_>, dtype: Named, shape: &Bound<'_, PyAny>) -> Result<PyTensor> {
         let meta = Meta::new(dtype.0, Shape::new(&dimensions(shape)?)?);
         let download = self.taken()?;
@@ -440,22 +447,23 @@ impl PyDownload {
         }
         if self.ordinary {
             let start = NonNull::from(download.bytes()?).cast::<u8>();
-            // SAFETY: as many bytes, which are the download's, written before and by nobody again.
+            // SAFETY: the download has this many bytes, which were written before, and nothing writes them again.
             return Ok(PyTensor(unsafe { Tensor::foreign(start, &meta, Box::new(download)) }?));
         }
-        // Words, which every dtype is aligned in.
+        // Words have an alignment that suits every dtype.
         let mut words = zeroed(meta.bytes().div_ceil(8))?;
         Ok(PyTensor(detached(py, || {
             let start = NonNull::from(&mut words[..]).cast::<u8>();
-            // SAFETY: so many bytes of the words, which nobody else has yet.
+            // SAFETY: the words have this many bytes, and nothing else refers to them yet.
             download.take(unsafe { std::slice::from_raw_parts_mut(start.as_ptr(), meta.bytes()) })?;
-            // SAFETY: as many initialised bytes; the words stay where they are until the owner is dropped, and nobody writes them.
+            // SAFETY: this many bytes are initialised. The words stay in place until the owner is dropped, and nothing
+            // writes them.
             unsafe { Tensor::foreign(start, &meta, Box::new(words)) }
         })?))
     }
 }
 
-/// Work that was recorded, to be run any number of times with `Stream.replay`.
+/// Recorded work, to be run any number of times with `Stream.replay`.
 #[pyclass(frozen, module = "adead", name = "Recording")]
 pub struct PyRecording {
     stream: Py<PyStream>,
@@ -473,7 +481,7 @@ impl PyRecording {
         Ok(slf)
     }
 
-    /// Ends the recording, and forgets it after an exception.
+    /// Ends the recording. After an exception, discards it.
     #[pyo3(signature = (*exception))]
     fn __exit__(&self, py: Python<'_>, exception: &Bound<'_, PyTuple>) -> Result<()> {
         let recording = self.stream.get().with(py, Stream::finish_recording)?;

@@ -1,27 +1,27 @@
-//! Programs, priced.
+//! Cost estimates of programs.
 
 use crate::errors::Result;
 use adead::program::{Finding, Survey, SurveyStep};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// A program, priced.
+/// The estimated costs of a program.
 #[pyclass(frozen, module = "adead", name = "Survey")]
 pub struct PySurvey {
     pub survey: Survey,
-    /// The devices that it was priced on.
+    /// The devices whose costs were estimated.
     pub devices: Vec<String>,
 }
 
 #[pymethods]
 impl PySurvey {
-    /// Nanoseconds of all steps where the dispatcher sends them.
+    /// Nanoseconds of all steps on the devices that the dispatcher chooses.
     #[getter]
     fn chosen_ns(&self) -> f64 {
         self.survey.chosen_ns
     }
 
-    /// Nanoseconds of all steps on one device, by its id.
+    /// Returns the nanoseconds of all steps on one device, by its id.
     #[getter]
     fn alone_ns<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyDict>> {
         let alone = PyDict::new(py);
@@ -31,7 +31,8 @@ impl PySurvey {
         Ok(alone)
     }
 
-    /// What computes or moves data, in order: instruction, operation (None for a copy), shapes, device, reason, nanoseconds.
+    /// The steps that compute or move data, in order: instruction, operation (None for a copy), shapes, device, reason,
+    /// nanoseconds.
     #[getter]
     fn steps(&self) -> Vec<PyStep> {
         let step = |step: &SurveyStep| PyStep {
@@ -45,7 +46,7 @@ impl PySurvey {
         self.survey.steps.iter().map(step).collect()
     }
 
-    /// What would waste a GPU, the costliest first.
+    /// The steps that would waste a GPU, the costliest first.
     #[getter]
     fn findings(&self) -> Vec<PyFinding> {
         let finding = |finding: &Finding| PyFinding {
@@ -63,10 +64,10 @@ impl PySurvey {
     }
 }
 
-/// A step of a program, priced.
+/// The estimated cost of a program's step.
 #[pyclass(frozen, get_all, module = "adead", name = "SurveyStep")]
 pub struct PyStep {
-    /// The instruction that it belongs to.
+    /// The index of its instruction.
     instruction: usize,
     /// The operation; None for a copy.
     op: Option<&'static str>,
@@ -74,23 +75,23 @@ pub struct PyStep {
     shapes: String,
     /// The chosen device.
     device: String,
-    /// Why.
+    /// Why it was chosen.
     reason: String,
-    /// What it takes there.
+    /// The estimated time there.
     total_ns: f64,
 }
 
-/// What would waste a GPU.
+/// Steps that would waste a GPU.
 #[pyclass(frozen, get_all, module = "adead", name = "Finding")]
 pub struct PyFinding {
-    /// How.
+    /// The kind of waste.
     waste: &'static str,
     /// The device.
     device: String,
     /// The first and the last step.
     steps: (usize, usize),
-    /// What it loses.
+    /// The estimated loss of time.
     lost_ns: f64,
-    /// In words.
+    /// A description for people.
     reason: String,
 }

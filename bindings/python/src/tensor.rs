@@ -20,10 +20,10 @@ use std::ffi::c_int;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// A shaped value. Its contents never change, so that threads may share one.
+/// A shaped value. Its contents never change, so threads may share one.
 ///
-/// `Tensor(data, dtype=None, shape=None)` copies: an array (buffer protocol or DLPack), a number, or nested sequences of
-/// numbers, of which floats become f32, ints i64 and bools bool. `adead.asarray` shares an array's memory instead.
+/// `Tensor(data, dtype=None, shape=None)` copies an array (buffer protocol or DLPack), a number, or nested sequences of
+/// numbers. Floats become f32, ints i64 and bools bool. `adead.asarray` shares an array's memory instead.
 #[pyclass(frozen, module = "adead", name = "Tensor", weakref)]
 pub struct PyTensor(pub Tensor);
 
@@ -36,10 +36,10 @@ impl PyTensor {
         CLASS.store(class.as_type_ptr(), Ordering::Relaxed);
     }
 
-    /// Whether an object is a tensor; the class can't be derived from.
+    /// Returns whether an object is a tensor. The class can't be subclassed.
     ///
     /// # Safety
-    /// An object, and the GIL.
+    /// `object` is an object, and the caller holds the GIL.
     #[inline]
     pub unsafe fn is(object: *mut ffi::PyObject) -> bool {
         // SAFETY: as the caller says.
@@ -50,18 +50,18 @@ impl PyTensor {
         Meta::new(self.0.dtype(), *self.0.shape())
     }
 
-    /// Its bytes in host memory. While they come from a device, other threads run.
+    /// Returns its bytes in host memory. While they are copied from a device, other threads run.
     pub fn on_host(&self, py: Python<'_>) -> Result<&[u8]> {
         on_host(py, &self.0)
     }
 
-    /// An integer that integers or bools are compared with.
+    /// Returns an integer that is compared with integers or bools.
     fn compared_with(&self, op: Op, other: &Bound<'_, PyAny>) -> Option<i64> {
         let compares = op.kind() == OpKind::Comparison && !self.0.dtype().is_float() && is_number(other);
         if compares { other.extract().ok() } else { None }
     }
 
-    /// `self ∘ other` or `other ∘ self`; None where the other is nothing that has an operator with tensors.
+    /// Computes `self ∘ other` or `other ∘ self`; None if tensors have no operator with the other object.
     fn operator(&self, py: Python<'_>, op: Op, other: &Bound<'_, PyAny>, turned: bool) -> Result<Option<PyTensor>> {
         let ctx = default_context(py)?;
         let ctx = ctx.get();
@@ -69,12 +69,12 @@ impl PyTensor {
         let other = if let Ok(tensor) = other.cast::<PyTensor>() {
             Operand::Tensor(tensor.clone())
         } else if let Some(whole) = self.compared_with(op, other) {
-            // Exact, as i64 holds what i32, u32 and bool do.
+            // Exact, because i64 holds the values of i32, u32 and bool.
             let attrs = Attrs { dtype: Some(DType::I64), ..Attrs::DEFAULT };
             wide = Some(operations::run(py, ctx, Op::Cast, &attrs, &[Some(self.0.view())])?);
             Operand::Own(Tensor::new(&[whole], &[])?)
         } else if is_number(other) && op != Op::Matmul {
-            // Arithmetic is f32's: of integers and a number, too.
+            // Arithmetic is in f32, also for integers and a number.
             if !self.0.dtype().is_float() {
                 let attrs = Attrs { dtype: Some(DType::F32), ..Attrs::DEFAULT };
                 wide = Some(operations::run(py, ctx, Op::Cast, &attrs, &[Some(self.0.view())])?);
@@ -91,14 +91,14 @@ impl PyTensor {
     }
 }
 
-/// A tensor's bytes in host memory; see [`PyTensor::on_host`].
+/// Returns a tensor's bytes in host memory; see [`PyTensor::on_host`].
 pub fn on_host<'a>(py: Python<'_>, tensor: &'a Tensor) -> Result<&'a [u8]> {
     if tensor.is_on_host() { Ok(tensor.host_bytes()?) } else { detached(py, || tensor.host_bytes()) }
 }
 
 macro_rules! operators {
     ($($op:ident: $name:ident, $turned:ident;)*) => {
-        /// What Python's operators do.
+        /// The implementation of Python's operators.
         impl PyTensor {
             $(fn $name(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> Result<Option<PyTensor>> {
                 self.operator(py, Op::$op, other, false)
@@ -118,7 +118,7 @@ operators! {
     Matmul: product, of;
 }
 
-/// What an operator returns, NotImplemented among it.
+/// Converts an operator's result; None becomes NotImplemented.
 fn or_not(py: Python<'_>, result: Result<Option<PyTensor>>) -> Result<Py<PyAny>> {
     match result? {
         Some(tensor) => Ok(Bound::new(py, tensor)?.into_any().unbind()),
@@ -144,15 +144,15 @@ impl PyTensor {
         }))
     }
 
-    /// A tensor of elements given as bytes, row-major, in the machine's order: what `tobytes` gave. The way to make bf16
-    /// tensors from their bits.
+    /// Makes a tensor from its elements' bytes, row-major, in the machine's order, as `tobytes` returns them. bf16
+    /// tensors can be made from their bits this way.
     #[staticmethod]
     fn frombytes(data: &Bound<'_, PyAny>, dtype: Named, shape: &Bound<'_, PyAny>) -> Result<PyTensor> {
         let bytes = Exported::bytes_of(data)?;
         Ok(PyTensor(Tensor::from_bytes(bytes.bytes(), dtype.0, &dimensions(shape)?)?))
     }
 
-    /// A tensor of zeros.
+    /// Makes a tensor of zeros.
     #[staticmethod]
     #[pyo3(signature = (shape, dtype=None))]
     fn zeros(shape: &Bound<'_, PyAny>, dtype: Option<Named>) -> Result<PyTensor> {
@@ -197,7 +197,8 @@ impl PyTensor {
         Ok(PyTensor(operations::run(py, default_context(py)?.get(), Op::Transpose, &Attrs::DEFAULT, &views)?))
     }
 
-    /// The same values in another shape of as many elements, without a copy; one dimension may be -1, which is the rest.
+    /// Returns the same values in another shape, without a copy. The number of elements must be equal; one dimension
+    /// may be -1, which is the rest.
     #[pyo3(signature = (*shape))]
     fn reshape(&self, shape: &Bound<'_, PyTuple>) -> Result<PyTensor> {
         let dims = match shape.len() {
@@ -207,8 +208,9 @@ impl PyTensor {
         Ok(PyTensor(self.0.reshape(&dims)?))
     }
 
-    /// A copy of the values on a device of the default context, or of `ctx`, by its name; returns when they may be on their way.
-    /// Clones and reshapes share it, operations find it, and leave their results where they compute. "cpu" is `to_cpu()`.
+    /// Copies the values to a device of the default context, or of `ctx`, by its name. May return while the copy is in
+    /// progress. Clones and reshapes share the copy. Operations use it, and leave their results where they compute.
+    /// "cpu" does as `to_cpu()`.
     #[pyo3(signature = (device, *, ctx=None))]
     fn to(&self, py: Python<'_>, device: &str, ctx: Option<&Bound<'_, PyContext>>) -> Result<PyTensor> {
         let ctx = match ctx {
@@ -219,33 +221,33 @@ impl PyTensor {
         Ok(PyTensor(detached(py, || ctx.to(&self.0, device))?))
     }
 
-    /// Starts to bring the values to host memory, where they are on devices only; reading them waits.
+    /// Starts to copy the values to host memory if they are only on devices; reading them waits.
     fn to_cpu(&self, py: Python<'_>) -> Result<PyTensor> {
         Ok(PyTensor(detached(py, || self.0.to_cpu())?))
     }
 
-    /// Where the values are: "cpu" for host memory, and ids of devices.
+    /// The places of the values: "cpu" for host memory, and ids of devices.
     #[getter]
     fn places(&self) -> Vec<String> {
         self.0.places()
     }
 
-    /// The elements' bytes, row-major, in the machine's order.
+    /// Returns the elements' bytes, row-major, in the machine's order.
     fn tobytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>> {
         let bytes = self.on_host(py)?;
-        // Where there is no room for a copy, an error rather than an abort.
+        // Without memory for a copy this raises an error instead of aborting.
         Ok(PyBytes::new_with(py, bytes.len(), |room| {
             room.copy_from_slice(bytes);
             Ok(())
         })?)
     }
 
-    /// The elements as numbers, in lists within lists; of a scalar the number.
+    /// Returns the elements as numbers in nested lists; for a scalar, the number.
     fn tolist<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
         nested(py, &self.numbers(py)?, self.0.dims())
     }
 
-    /// The only element, as a number. `shape_mismatch` if there are more or none.
+    /// Returns the only element, as a number. `shape_mismatch` if there are more or none.
     fn item<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
         if self.0.len() != 1 {
             let (shape, n) = (self.0.shape(), self.0.len());
@@ -258,12 +260,12 @@ impl PyTensor {
         nested(py, &PyTensor(only).numbers(py)?, &[])
     }
 
-    /// A NumPy array that shares the memory and can't be written.
+    /// Returns a NumPy array that shares the memory and is read-only.
     fn numpy<'py>(slf: &Bound<'py, PyTensor>) -> Result<Bound<'py, PyAny>> {
         PyTensor::__array__(slf, None, None)
     }
 
-    /// NumPy's protocol: an array that shares the memory, unless another dtype or a copy is asked for.
+    /// Implements NumPy's protocol: an array that shares the memory, unless another dtype or a copy is asked for.
     #[pyo3(signature = (dtype=None, copy=None))]
     fn __array__<'py>(
         slf: &Bound<'py, PyTensor>,
@@ -290,7 +292,7 @@ impl PyTensor {
         Ok(array.call_method1("astype", (dtype.cloned().unwrap_or(array.getattr("dtype")?),))?)
     }
 
-    /// NumPy's functions and operators leave tensors alone: their arithmetic is not the contract's.
+    /// Keeps NumPy's functions and operators away from tensors, because their arithmetic does not follow the contract.
     #[classattr]
     fn __array_ufunc__() -> Option<bool> {
         None
@@ -313,25 +315,25 @@ impl PyTensor {
     }
 
     unsafe fn __getbuffer__(slf: Bound<'_, PyTensor>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
-        // Never dangling: of no elements it is not read.
+        // Never dangling. Without elements it is not read.
         let start = NonNull::from(slf.get().on_host(slf.py())?).cast();
         let meta = slf.get().meta();
-        // SAFETY: the view to fill; the tensor keeps its memory.
+        // SAFETY: the view is to be filled in, and the tensor keeps its memory.
         unsafe { buffers::export(slf.into_any(), view, flags, start, &meta, true) }
     }
 
     unsafe fn __releasebuffer__(&self, view: *mut ffi::Py_buffer) {
-        // SAFETY: filled by `__getbuffer__`.
+        // SAFETY: `__getbuffer__` filled it in.
         unsafe { buffers::release(view) };
     }
 
-    /// With protocol 5 the elements travel as a buffer, out of band where the pickler takes them so.
+    /// Pickles the tensor. With protocol 5 the elements travel as a buffer, out of band if the pickler supports it.
     fn __reduce_ex__<'py>(slf: &Bound<'py, PyTensor>, protocol: i32) -> Result<Bound<'py, PyTuple>> {
         let (py, tensor) = (slf.py(), &slf.get().0);
         let shape = PyTuple::new(py, tensor.dims())?;
         let make = py.get_type::<PyTensor>().getattr("frombytes")?;
         let data = if protocol >= 5 {
-            // As bytes, which every dtype has a format for.
+            // As bytes, because the buffer protocol has a format for them whatever the dtype.
             let bytes = tensor.clone();
             let holder = Bound::new(py, Bytes(bytes))?;
             py.import("pickle")?.call_method1("PickleBuffer", (holder,))?
@@ -355,12 +357,12 @@ impl PyTensor {
         slf
     }
 
-    /// Dtype, shape and values: rows in lines of their own, and of many the first and the last.
+    /// Returns dtype, shape and values. Each row has its own line; long axes show only the first and the last entries.
     fn __repr__(&self, py: Python<'_>) -> Result<String> {
         rows_text(py, self)
     }
 
-    /// A bool tensor: each element compared, with broadcasting.
+    /// Compares each element, with broadcasting, and returns a bool tensor.
     fn __richcmp__(&self, py: Python<'_>, other: &Bound<'_, PyAny>, compare: CompareOp) -> Result<Py<PyAny>> {
         let op = match compare {
             CompareOp::Eq => Op::Equal,
@@ -371,7 +373,7 @@ impl PyTensor {
             CompareOp::Ge => Op::GreaterEqual,
         };
         if other.is_instance_of::<PyList>() || other.is_instance_of::<PyTuple>() {
-            // Python would compare identities.
+            // Otherwise Python would compare identities.
             let kind = other.get_type().name()?;
             return Err(wrong_type(format!(
                 "a tensor is compared with tensors, arrays and numbers: make a Tensor of the {kind}"
@@ -380,7 +382,7 @@ impl PyTensor {
         or_not(py, self.operator(py, op, other, false))
     }
 
-    /// By identity, so that tensors may be keys.
+    /// Hashes by identity, so that tensors may be keys.
     fn __hash__(slf: &Bound<'_, PyTensor>) -> isize {
         (slf.as_ptr().addr() >> 4) as isize
     }
@@ -392,7 +394,7 @@ impl PyTensor {
         }
     }
 
-    /// An entry of the first axis, or those from one to another, without a copy: `x[0]`, `x[-1]`, `x[2:5]`.
+    /// Returns an entry of the first axis, or a range of entries, without a copy: `x[0]`, `x[-1]`, `x[2:5]`.
     fn __getitem__(&self, index: &Bound<'_, PyAny>) -> Result<PyTensor> {
         let rows = self.__len__()? as isize;
         if let Ok(slice) = index.cast::<PySlice>() {

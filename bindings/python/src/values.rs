@@ -10,13 +10,13 @@ use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyTuple};
 use std::alloc::{Layout, alloc_zeroed};
 use std::ptr;
 
-/// A matrix packed for products with it: `matmul`'s b. `Context.pack` makes it. It never changes.
+/// A matrix that was packed for products with it: the b of `matmul`. `Context.pack` makes it. It never changes.
 #[pyclass(frozen, module = "adead", name = "Packed")]
 pub struct PyPacked(pub Packed);
 
 #[pymethods]
 impl PyPacked {
-    /// The dimensions K and N, in this order however the matrix was given.
+    /// The dimensions K and N, in this order for both layouts of the matrix.
     #[getter]
     fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         PyTuple::new(py, self.0.shape().dims())
@@ -45,14 +45,14 @@ pub enum Operand<'py> {
     Absent,
     Tensor(Bound<'py, PyTensor>),
     Packed(Bound<'py, PyPacked>),
-    /// An array that is read where it is.
+    /// An array that is read in place.
     Array(Exported<'py>, Meta),
     /// A value that was made for the call.
     Own(Tensor),
 }
 
 impl<'py> Operand<'py> {
-    /// A tensor, a packed matrix, an array, what has DLPack, or None.
+    /// Makes an operand from a tensor, a packed matrix, an array, an object with DLPack, or None.
     pub fn new(object: &Bound<'py, PyAny>) -> Result<Operand<'py>> {
         if let Ok(tensor) = object.cast::<PyTensor>() {
             return Ok(Operand::Tensor(tensor.clone()));
@@ -80,20 +80,20 @@ impl<'py> Operand<'py> {
         )))
     }
 
-    /// It as core reads it.
+    /// Returns the core's view of it.
     pub fn view(&self) -> Option<View<'_>> {
         match self {
             Operand::Absent => None,
             Operand::Tensor(tensor) => Some(tensor.get().0.view()),
             Operand::Packed(packed) => Some(View::packed(&packed.get().0)),
-            // SAFETY: the array is plain, aligned, and exported while this lives. That another thread writes to it
-            // meanwhile is its writer's mistake, as with NumPy, and gives some bits or others.
+            // SAFETY: the array is plain, aligned, and exported while this lives. As with NumPy, a thread that writes
+            // to it meanwhile makes a mistake, and the operation then reads arbitrary bits.
             Operand::Array(array, meta) => Some(unsafe { View::from_raw(array.start(), meta) }),
             Operand::Own(tensor) => Some(tensor.view()),
         }
     }
 
-    /// A tensor; arrays are copied.
+    /// Returns a tensor; arrays are copied.
     pub fn tensor(&self) -> Result<Tensor> {
         match self {
             Operand::Tensor(tensor) => Ok(tensor.get().0.clone()),
@@ -105,14 +105,14 @@ impl<'py> Operand<'py> {
     }
 }
 
-/// A tensor with a copy of an array.
+/// Makes a tensor with a copy of an array.
 pub fn copied(array: &Exported<'_>, meta: &Meta) -> Result<Tensor> {
     if array.is_plain(meta) {
         let bytes = array.bytes();
         return detached_copy(array.py(), bytes.len(), || Tensor::from_bytes(bytes, meta.dtype, meta.shape.dims()));
     }
     let mut bytes = reserved(meta.bytes())?;
-    // SAFETY: it has room for as many bytes as are said, and every element is written.
+    // SAFETY: there is room for `meta.bytes()` bytes, and every element is written.
     unsafe {
         if let Some(to) = std::ptr::NonNull::new(bytes.as_mut_ptr()) {
             array.gather(to, meta);
@@ -122,7 +122,7 @@ pub fn copied(array: &Exported<'_>, meta: &Meta) -> Result<Tensor> {
     Ok(Tensor::from_bytes(&bytes, meta.dtype, meta.shape.dims())?)
 }
 
-/// Room for values, without aborting where there is none.
+/// Reserves room for values; an error instead of an abort without memory.
 pub fn reserved<T>(count: usize) -> Result<Vec<T>> {
     let mut room = Vec::new();
     if room.try_reserve_exact(count).is_err() {
@@ -132,22 +132,23 @@ pub fn reserved<T>(count: usize) -> Result<Vec<T>> {
     Ok(room)
 }
 
-/// Zeroed words, without aborting where there is no memory. A large piece comes zeroed from the system: nothing passes over it.
+/// Allocates zeroed words; an error instead of an abort without memory. The system provides large pieces zeroed, so no
+/// code has to clear them.
 pub fn zeroed(count: usize) -> Result<Vec<u64>> {
     if count == 0 {
         return Ok(Vec::new());
     }
-    // SAFETY: the layout is of some bytes.
+    // SAFETY: the layout has a size above 0.
     let first = Layout::array::<u64>(count).map_or(ptr::null_mut(), |layout| unsafe { alloc_zeroed(layout) });
     if first.is_null() {
         fail!(OutOfMemory, "{count} times 8 bytes of host memory were asked for: refused by the system");
     }
-    // SAFETY: of this allocator, by the layout of as many words, which are zero.
+    // SAFETY: this allocator allocated it, with the layout of this many words, which are zero.
     Ok(unsafe { Vec::from_raw_parts(first.cast(), count, count) })
 }
 
-/// A tensor of anything: an array, what has DLPack, a number, nested sequences of numbers; cast where a dtype is given.
-/// Floats become f32, ints i64, bools bool; float64 arrays become f32.
+/// Makes a tensor from an array, an object with DLPack, a number or nested sequences of numbers, and casts it if a
+/// dtype is given. Floats become f32, ints i64, bools bool; float64 arrays become f32.
 pub fn tensor_of(ctx: &Context, object: &Bound<'_, PyAny>, dtype: Option<DType>) -> Result<Tensor> {
     if !is_number(object) && !object.is_instance_of::<PyList>() && !object.is_instance_of::<PyTuple>() {
         if let Some(to) = dtype.filter(|dtype| !dtype.is_float())
@@ -173,7 +174,7 @@ pub fn tensor_of(ctx: &Context, object: &Bound<'_, PyAny>, dtype: Option<DType>)
         return Ok(Tensor::from_bools(&values, &dims)?);
     }
     if exact.is_float() {
-        // Of a large int the f64 nearest to it, and of that the f32: as NumPy does.
+        // A large int becomes the nearest f64, and then the nearest f32, as in NumPy.
         let values: Vec<f32> = values.iter().map(|value| value.float() as f32).collect();
         return cast(ctx, Tensor::new(&values, &dims)?, dtype);
     }
@@ -200,12 +201,13 @@ fn cast(ctx: &Context, tensor: Tensor, dtype: Option<DType>) -> Result<Tensor> {
     }
 }
 
-/// Whether it is a number: an operator's other operand then is a scalar.
+/// Returns whether it is a number, which as an operator's other operand becomes a scalar.
 pub fn is_number(object: &Bound<'_, PyAny>) -> bool {
     object.is_instance_of::<PyFloat>() || object.is_instance_of::<PyInt>() || is_scalar(object)
 }
 
-/// Whether it is another library's number, NumPy's among them: it becomes a float or an int, and has no length, as arrays have.
+/// Returns whether it is another library's number, such as NumPy's. Unlike an array, it becomes a float or an int and
+/// has no length.
 fn is_scalar(object: &Bound<'_, PyAny>) -> bool {
     let has = |name| object.hasattr(name).unwrap_or(false);
     if object.is_none() || has("__len__") || !(has("__float__") || has("__index__")) {
@@ -216,7 +218,7 @@ fn is_scalar(object: &Bound<'_, PyAny>) -> bool {
     kind.map_or(true, |kind| kind.extract::<&str>().is_ok_and(|kind| matches!(kind, "f" | "i" | "u")))
 }
 
-/// A number as a scalar of a dtype, as an operator's other operand.
+/// Makes a number a scalar of a dtype, as an operator's other operand.
 pub fn scalar(ctx: &Context, number: &Bound<'_, PyAny>, dtype: DType) -> Result<Tensor> {
     let value = Tensor::new(&[number.extract::<f64>()? as f32], &[])?;
     cast(ctx, value, Some(dtype).filter(|dtype| dtype.is_float()))

@@ -1,4 +1,4 @@
-"""The conformance cases (tests/conformance/FORMAT.md), read and run through the Python API.
+"""Reads the conformance cases (tests/conformance/FORMAT.md) and runs them through the Python API.
 
     python conformance.py                       on the CPU
     python conformance.py --device vulkan:0     on that device; several times for several
@@ -17,7 +17,7 @@ import adead
 
 CASES = pathlib.Path(__file__).resolve().parents[3] / "tests/conformance/cases"
 
-# How the elements' bits are held.
+# The types that hold the elements' bits.
 BITS = {"f32": "<u4", "f16": "<u2", "bf16": "<u2", "i32": "<u4", "i64": "<u8", "u32": "<u4", "bool": "u1"}
 WILD = {
     "f32": "00000000 80000000 3f800000 bf800000 7f800000 ff800000 7fc00000 ffc12345 7f800001 00000001 80000001 007fffff"
@@ -28,7 +28,7 @@ WILD = {
 
 
 class Case:
-    """A case, its operands not made yet."""
+    """A case, whose operands are not made yet."""
 
     def __init__(self, name):
         self.id = name
@@ -41,7 +41,7 @@ class Case:
 
 
 class Recorded:
-    """What a case of a pipeline records, and its runs: inputs, and the lines of what they give."""
+    """A case's pipeline and its runs: the inputs, and the lines of the expected results."""
 
     def __init__(self):
         self.values = []
@@ -49,7 +49,7 @@ class Recorded:
         self.runs = [([], [])]
 
     def line(self, word, rest):
-        """Reads a line; whether it makes sense."""
+        """Reads a line; returns whether it is valid."""
         inputs, expected = self.runs[-1]
         if word == "in":
             if len(self.runs) == 1:
@@ -75,7 +75,8 @@ class Recorded:
         return True
 
     def record(self, context, executed=None):
-        """The pipeline, its inputs as inputs, or, where there are tensors of them, as constants."""
+        """Records the pipeline. Its inputs become inputs, or constants if there are tensors for
+        them."""
         pipeline, values = context.pipeline(), []
         for word, what in self.values:
             if word == "in" and executed is None:
@@ -90,7 +91,8 @@ class Recorded:
             else:
                 op, numbers, attributes = what
                 operands = [None if number is None else values[number] for number in numbers]
-                # The pipeline's value is the first operand; concat's others are one sequence.
+                # The pipeline's value is the first operand. For concat, the others are one
+                # sequence.
                 others = (operands[1:],) if op == "concat" else operands[1:]
                 getattr(pipeline.switch(operands[0]), op)(*others, **attributes)
             values.append(pipeline.value)
@@ -99,12 +101,12 @@ class Recorded:
         return pipeline
 
     def fits(self, inputs):
-        """Whether inputs are what was recorded: with others it would be another pipeline."""
+        """Returns whether inputs are as recorded; other ones need another pipeline."""
         described = [[text.rsplit(" ", 1)[0] for text in texts] for texts in (inputs, self.runs[0][0])]
         return described[0] == described[1]
 
     def run(self, context):
-        """What is wrong with it, compiled or executed; None if nothing is."""
+        """Compiles, runs and executes it. Returns what is wrong; None if nothing is."""
         compiled, refused = attempt(lambda: self.record(context).compile(), (adead.Error, TypeError))
         for number, (texts, expected) in enumerate(self.runs):
             inputs = [operand(text) for text in texts]
@@ -121,7 +123,7 @@ class Recorded:
 
 
 def parse(path):
-    """The cases of a file."""
+    """Returns the cases of a file."""
     case, cases = None, []
     with open(path, encoding="ascii") as lines:
         header = next(lines).rstrip("\n")
@@ -162,7 +164,7 @@ def parse(path):
 
 
 def load():
-    """Every case of every file, in name order."""
+    """Returns every case of every file, in the order of names."""
     return [case for path in sorted(CASES.glob("*.txt")) for case in parse(path)]
 
 
@@ -181,7 +183,7 @@ def splitmix64(seed, n):
 def rand(dtype, n, seed, exponent):
     z = splitmix64(seed, n)
     shift, half = {"f32": (40, 23), "f16": (53, 10), "bf16": (56, 7)}[dtype]
-    # Exact: few bits, and an exponent that is f64's.
+    # Exact: the number has few bits, and its exponent fits in f64.
     values = ((z >> numpy.uint64(shift)).astype(numpy.float64) - 2.0**half) * 2.0 ** (exponent - half)
     if dtype == "bf16":
         return (values.astype(numpy.float32).view(numpy.uint32) >> 16).astype("<u2").tobytes()
@@ -212,7 +214,7 @@ def shape_of(text):
 
 
 def operand(text):
-    """The tensor that an `in` line describes; None where it is absent."""
+    """Makes the tensor that an `in` line describes; None for an absent one."""
     if text == "none":
         return None
     dtype, shape, data = text.split(" ", 2)
@@ -241,7 +243,7 @@ def to_hex(dtype, elements):
 
 
 def attempt(call, errors=adead.Error):
-    """What a call gives, and the error that it raises."""
+    """Returns the result of a call, and the error that it raises."""
     try:
         return call(), None
     except errors as error:
@@ -249,9 +251,10 @@ def attempt(call, errors=adead.Error):
 
 
 def check(expected, result, error):
-    """What is wrong with a tensor, or a tuple of several; None if nothing is. `expected` is a line for each, or an error's."""
+    """Compares a tensor, or a tuple of several, with `expected`: a line for each, or an error's
+    line. Returns what is wrong; None if nothing is."""
     if error is not None:
-        # A parameter that a pipeline's method has not is Python's own error.
+        # Python itself raises an error for a parameter that a pipeline's method does not have.
         code = "invalid_argument" if isinstance(error, TypeError) else error.code
         return None if expected == [f"error {code}"] else f"expected {expected}, got {error} ({code})"
     results = result if isinstance(result, tuple) else (result,)
@@ -275,7 +278,7 @@ def check_tensor(dtype, shape, value, result):
 
 
 def run(context, case):
-    """What is wrong with the case's result; None if nothing is."""
+    """Runs a case and returns what is wrong; None if nothing is."""
     if case.pipeline:
         return case.pipeline.run(context)
     operands = [operand(text) for text in case.inputs]

@@ -1,4 +1,4 @@
-"""What several test files need."""
+"""Fixtures that several test files share."""
 
 import os
 import pathlib
@@ -22,7 +22,7 @@ def programs():
 
 @pytest.fixture(scope="session")
 def gpu():
-    """The best GPU, or that of ADEAD_TEST_BACKEND; without one the test is left out with the reason."""
+    """The best GPU, or that of ADEAD_TEST_BACKEND; without one the test is skipped with the reason."""
     try:
         return adead.GPU(os.environ.get("ADEAD_TEST_BACKEND", "vulkan"))
     except adead.BackendUnavailableError as error:
@@ -31,7 +31,7 @@ def gpu():
 
 @pytest.fixture(scope="session")
 def vulkan(gpu):
-    """A GPU that takes SPIR-V."""
+    """A GPU that accepts SPIR-V."""
     if gpu.device.id.startswith("vulkan"):
         return gpu
     try:

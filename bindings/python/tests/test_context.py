@@ -63,7 +63,7 @@ def test_what_is_divided_says_how():
     x = adead.Tensor.zeros((4096, 4096))
     why = ctx.explain("matmul", [x, x])
     assert len(why.estimates) == 2
-    # Beside a GPU that is a program the processor is faster alone.
+    # The CPU is faster than a software GPU.
     if why.rows is None:
         assert why.split_ns is None and why.device == "cpu"
     else:

@@ -1,4 +1,4 @@
-"""The default context: set, entered, by thread and task."""
+"""The default context: set, and entered by thread and task."""
 
 import asyncio
 import threading

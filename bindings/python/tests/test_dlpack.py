@@ -1,4 +1,5 @@
-"""DLPack. `python test_dlpack.py` runs it without pytest; what needs a GPU or PyTorch is left out with the reason.
+"""DLPack. `python test_dlpack.py` runs it without pytest. Tests that need a GPU or PyTorch are skipped
+with the reason.
 
 On a GPU machine, with a wheel unpacked to FOLDER: PYTHONPATH=FOLDER python3 bindings/python/tests/test_dlpack.py -v
 """
@@ -24,7 +25,7 @@ except ImportError:
 
 
 def cuda():
-    """A context on CUDA, or why there is none."""
+    """Opens a context on CUDA. Returns it, or else the reason why there is none."""
     try:
         return adead.Context("cuda"), None
     except adead.Error as error:
@@ -32,7 +33,8 @@ def cuda():
 
 
 class Producer:
-    """Somebody's tensor: DLPack's structs by hand, to be everything that a producer may be."""
+    """Another library's tensor: DLPack's structs made by hand, so that it can be any valid or invalid
+    producer."""
 
     class Tensor(ctypes.Structure):
         _fields_ = [
@@ -143,7 +145,7 @@ class FromDlpack(unittest.TestCase):
         memory = floats(*range(12))
 
         def take(*given, **named):
-            # The producer must be there until its deleter was called.
+            # The producer must live until its deleter was called.
             producer = Producer(memory, *given, **named)
             values = adead.from_dlpack(producer).tolist()
             self.assertEqual(producer.deleted, 1)
@@ -253,7 +255,7 @@ class ToDlpack(unittest.TestCase):
             capsule = tensor.__dlpack__(max_version=max_version, copy=None)
             managed = api.PyCapsule_GetPointer(capsule, name)
             api.PyCapsule_SetName(capsule, used)
-            # Behind the version and the context, or behind the tensor and the context.
+            # After the version and the context, or after the tensor and the context.
             deleter = ctypes.cast(managed, ctypes.POINTER(ctypes.c_void_p))[words]
             del tensor, capsule
             gc.collect()
@@ -317,7 +319,7 @@ CONTEXT, WHY_NOT = cuda()
 
 @unittest.skipUnless(CONTEXT, f"no CUDA device: {WHY_NOT}")
 class OnCuda(unittest.TestCase):
-    """Without PyTorch: adead gives, adead takes."""
+    """Without PyTorch: adead exports and imports."""
 
     def test_a_buffer_over_a_buffer(self):
         buffer = CONTEXT.buffer([[1.0, 2.0], [3.0, 4.0]])
@@ -399,7 +401,8 @@ class OnCudaWithTorch(unittest.TestCase):
         self.assertEqual(tensor.tolist(), [[2, -4], [-6, 8]])
 
     def test_work_before_the_exchange_is_waited_for(self):
-        # A second's work on a stream of PyTorch's own, and then the exchange: the buffer has its result.
+        # A second's work on PyTorch's own stream, and then the exchange: the buffer has the work's
+        # result.
         size = 4096
         side = torch.cuda.Stream()
         with torch.cuda.stream(side):
@@ -420,7 +423,7 @@ class OnCudaWithTorch(unittest.TestCase):
             stream.run("matmul", [CONTEXT.from_dlpack(a), CONTEXT.from_dlpack(b)], out.view(shape=(256, 256)))
         found = torch.from_dlpack(out).reshape(256, 256)
         torch.testing.assert_close(found, a @ b, rtol=1e-4, atol=1e-4)
-        # And the bits are the CPU's.
+        # The bits equal the CPU's.
         expected = adead.Context("cpu").matmul(adead.from_dlpack(a.cpu()), adead.from_dlpack(b.cpu()))
         self.assertEqual(out.read_bytes(), expected.tobytes())
 

@@ -13,7 +13,7 @@ def matrices(n):
 
 @pytest.fixture(scope="module", params=["vulkan", "cuda"])
 def matmul(request, kernels):
-    """A GPU through each backend, and C = A B for it."""
+    """A GPU through each backend, and the kernel of C = A B for it."""
     try:
         gpu = adead.GPU(request.param)
     except adead.BackendUnavailableError as error:
@@ -23,7 +23,7 @@ def matmul(request, kernels):
 
 
 def test_their_program(matmul):
-    """As written, but that the kernel's path is that of this folder: all of the product, and nothing behind the buffer."""
+    """As written, except for the kernel's path: it computes the whole product, and writes nothing beyond the buffer."""
     N = 512
     (gpu, kernel), (data_a, data_b) = matmul, matrices(N)
 

@@ -1,4 +1,5 @@
-"""Buffers, kernels, streams: on the CPU's buffers everywhere, on a GPU where there is one (Mesa's will do)."""
+"""Buffers, kernels, streams: on the CPU's buffers everywhere, and on a GPU if there is one (Mesa's software GPU
+works)."""
 
 import dataclasses
 import struct

@@ -1,4 +1,5 @@
-"""Nothing that is called with anything may end the process, hang, or raise what is no exception of Python's or adead's."""
+"""No call with any arguments ends the process, hangs, or raises an exception that is neither
+Python's nor adead's."""
 
 import math
 
@@ -46,12 +47,12 @@ ODD = [
 ]
 
 ALLOWED = (adead.Error, TypeError, ValueError, OverflowError, BufferError, IndexError, KeyError, OSError, UnicodeError)
-# Would take long, or the machine's memory, and rightly so.
+# These rightly take long, or all of the machine's memory.
 LONG = {"DeterministicAllocator", "ArenaAllocator", "alloc"}
 
 
 def made():
-    """An object of each class that can be made here, and the module."""
+    """Makes an object of each class that can be made here, and adds the module."""
     ctx = adead.Context("cpu", threads=1)
     tensor = adead.Tensor([[1.0, 2.0], [3.0, 4.0]])
     buffer = ctx.buffer(tensor)

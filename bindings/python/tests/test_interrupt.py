@@ -1,4 +1,4 @@
-"""Ctrl-C during long work: it ends soon, inside its `try`, and what was there is as before."""
+"""Ctrl-C during long work: the work ends soon, inside its `try`, and earlier data is unchanged."""
 
 import os
 import signal
@@ -152,7 +152,7 @@ def test_programs_pipelines_and_other_threads():
 
 
 def test_waiting_for_a_gpu_ends(gpu):
-    """The work itself goes on there, and is waited for afterwards."""
+    """The GPU's work goes on, and is waited for afterwards."""
     n = 256
     x, y = gpu.buffer([[1.0] * n] * n), gpu.buffer(size=n * n)
     stream = gpu.stream()
@@ -172,7 +172,7 @@ def test_waiting_for_a_gpu_ends(gpu):
         for wait in (stream.synchronize, lambda: stream.event().wait(), lambda: stream.event().wait(60.0)):
             enqueue()
             stream.flush()
-            # Where the work is over first, the signal comes later: both are right.
+            # If the work ends first, the signal arrives later; both are valid.
             signal.setitimer(signal.ITIMER_REAL, 0.03)
             try:
                 wait()

@@ -1,4 +1,4 @@
-"""What the runtime tells of itself, through the module logging."""
+"""Messages of the runtime, through the module logging."""
 
 import logging
 import os
@@ -12,7 +12,7 @@ import adead
 
 
 def settle():
-    """Lets the interpreter call back: it does so between two steps of the main thread."""
+    """Lets the interpreter call back, which it does between two steps of the main thread."""
     for _ in range(100):
         pass
 
@@ -92,7 +92,7 @@ OPEN = "import sys, adead\nadead.Context('cpu').relu(adead.Tensor([1.0]))\n"
 
 
 def bad_calibration(folder):
-    """Writes a calibration of this machine that is none, which is a warning."""
+    """Writes an invalid calibration of this machine, which causes a warning."""
     device = adead.Context("cpu").device
     machine = f"{device.name}; {device.arch}; {device.units} threads; {adead.CONTRACT}"
     number = 0xCBF29CE484222325
@@ -105,14 +105,15 @@ def test_nothing_is_printed_unasked(tmp_path):
     bad_calibration(tmp_path)
     done = script(OPEN + "assert 'logging' not in sys.modules", ADEAD_CACHE_DIR=str(tmp_path))
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    # Nor by logging's handler of last resort, where the program uses logging for something else.
+    # logging's handler of last resort prints nothing either, if the program uses logging for
+    # something else.
     done = script("import logging\n" + OPEN, ADEAD_CACHE_DIR=str(tmp_path))
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     # There was something to print.
     done = script("import logging\nlogging.basicConfig()\n" + OPEN, ADEAD_CACHE_DIR=str(tmp_path))
     lines = set(done.stderr.splitlines())
     assert sum(line.startswith("WARNING:adead.dispatch:figures of cpu: ") for line in lines) == 1
-    # Of each GPU too, where there are some.
+    # Also a message for each GPU, if there are any.
     assert all(line.startswith("WARNING:adead.dispatch:figures of ") and str(tmp_path) in line for line in lines)
 
 
@@ -127,7 +128,7 @@ def test_what_is_asked_for_is_printed(tmp_path):
     config.write_text('log = "debug"\n')
     done = script(OPEN, ADEAD_CONFIG=str(config))
     assert "adead.config DEBUG: " in done.stderr and str(config) in done.stderr
-    # The environment beats the file, and the program's own handlers are enough.
+    # The environment takes precedence over the file, and the program's own handlers suffice.
     assert script(OPEN, ADEAD_CONFIG=str(config), ADEAD_LOG="error").stderr == ""
     own = "import logging\nlogging.basicConfig(format='mine %(message)s')\n" + OPEN
     lines = script(own, ADEAD_LOG="info").stderr.splitlines()

@@ -15,7 +15,7 @@ def test_errors_are_pythons_own_too():
 
 
 def test_layers_and_profiles_say_what_they_are():
-    # Without an import of its own.
+    # The name works without an import of its own.
     weight = adead.Tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
     layer = adead.nn.Sequential(adead.nn.Linear(weight), adead.nn.ReLU(), adead.nn.GELU("tanh"))
     assert repr(layer) == 'Sequential(Linear(3 to 2), ReLU(), GELU("tanh"))'

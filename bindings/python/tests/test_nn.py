@@ -1,4 +1,5 @@
-"""adead.nn: the small model of tests/sentences through its layers, bit for bit as the Rust crate computes it, and misuse."""
+"""adead.nn: the small model of tests/sentences must give the Rust crate's bits. And misuse of
+layers."""
 
 import json
 import os
@@ -32,7 +33,7 @@ def cpu():
 
 
 class Model:
-    """BERT with mean pooling and normalisation, as sentence-transformers has it."""
+    """BERT with mean pooling and normalisation, as in sentence-transformers."""
 
     def __init__(self, ctx):
         weights = nn.Weights(MODEL)
@@ -45,7 +46,7 @@ class Model:
         self.encoder = nn.TransformerEncoder.load(weights, "encoder.layer", 2, CONFIG, ctx)
 
     def __call__(self, batch, length=None):
-        """The embeddings of sentences by their tokens, padded to a length."""
+        """Returns the embeddings of sentences from their tokens, padded to a length."""
         ctx, lengths = self.ctx, [len(ids) for ids in batch]
         longest = length or max(lengths)
         ids = numpy.zeros((len(batch), longest), numpy.uint32)
@@ -141,7 +142,7 @@ def entry(dtype="F32", shape=(2,), offsets=(0, 8)):
 
 
 def test_odd_files_that_are_right(tmp_path):
-    # Not aligned; a scalar; nothing at all.
+    # Unaligned; a scalar; an empty tensor.
     header = {"__metadata__": {"a": "b"}, "a": entry("U8", [1], [0, 1]), "b": entry("F32", [2], [1, 9])}
     path = write(tmp_path / "odd", {**header, "c": entry("F32", [], [9, 13]), "d": entry("F32", [0, 3], [13, 13])}, bytes(13))
     weights = nn.Weights(path)
@@ -156,7 +157,7 @@ def test_odd_files_that_are_right(tmp_path):
 @pytest.mark.parametrize(
     ("header", "data", "reason"),
     [
-        # What is malformed is tried in the tests of C: it is one reader.
+        # The tests of C cover malformed files, because it is the same reader.
         (b"{", b"", "byte 1 of the header: '\"' is missing"),
         (b"[]", b"", "'{' is missing"),
         (b"\xff", b"", "this is not UTF-8"),
@@ -168,7 +169,7 @@ def test_odd_files_that_are_right(tmp_path):
 )
 def test_malformed_files_are_refused(tmp_path, header, data, reason):
     path = write(tmp_path / "wrong.safetensors", header, data)
-    with pytest.raises(adead.InvalidArgumentError, match=f"wrong.safetensors: no safetensors file: .*{reason}"):
+    with pytest.raises(adead.InvalidArgumentError, match=f"wrong.safetensors: not a safetensors file: .*{reason}"):
         nn.Weights(path)
 
 
@@ -190,7 +191,7 @@ def test_layers_leave_their_results_where_operations_do(ctx):
 
 
 class Doubled:
-    """A layer of one's own, of built-in ones."""
+    """A layer of the caller's, made from built-in ones."""
 
     def __init__(self, layer, ctx):
         self.layer, self.ctx = layer, ctx
@@ -212,7 +213,7 @@ def test_cut_files_are_refused(tmp_path):
     contents, path = MODEL.read_bytes(), tmp_path / "cut"
     for length in (0, 7, 8, 100, 1000, len(contents) - 1):
         path.write_bytes(contents[:length])
-        with pytest.raises(adead.InvalidArgumentError, match="cut: no safetensors file"):
+        with pytest.raises(adead.InvalidArgumentError, match="cut: not a safetensors file"):
             nn.Weights(path)
     for missing in (tmp_path / "missing", tmp_path):
         with pytest.raises(adead.IoError, match=str(missing)):

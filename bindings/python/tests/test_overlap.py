@@ -1,5 +1,5 @@
-"""Batches through a device, several at once, and items made ahead: on the CPU everywhere, on a GPU where there is one, which
-ADEAD_TEST_BACKEND may name."""
+"""Batches through a device, several at once, and items made ahead: on the CPU everywhere, and on a
+GPU if there is one, which ADEAD_TEST_BACKEND may name."""
 
 import gc
 import os
@@ -22,7 +22,7 @@ def ctx(request):
 
 @pytest.fixture(autouse=True)
 def nothing_stays():
-    """No thread is left behind, and nothing waits for the collector to find it."""
+    """No thread is left, and none waits for the garbage collector to find it."""
     before = threading.active_count()
     yield
     assert threading.active_count() == before
@@ -110,7 +110,7 @@ def test_shared_state(ctx):
     batches = [numpy.full(100, n, "f4") for n in range(20)]
     totals = [result.numpy()[99] for result in adead.overlap(batches, add, 4, context=ctx)]
     assert totals == [n * (n + 1) / 2 for n in range(20)]
-    # Without a result there is nothing to wait for but the end.
+    # Without a result, only the end can be waited for.
     assert list(adead.overlap([batch(0, (100,))] * 3, lambda stage: add(stage) and None, context=ctx)) == [None] * 3
 
 
@@ -179,7 +179,7 @@ def test_early_end(ctx, taken):
         assert numpy.array_equal(next(results).numpy(), 2 * batch(n))
     results.close()
     if taken == 0:
-        # A generator that never began runs nothing when it is closed; letting go of it does.
+        # Closing a generator that never began runs nothing; dropping it stops the thread.
         del results
         gc.collect()
     assert ended.is_set()
@@ -222,7 +222,7 @@ def test_loader_is_bounded(ahead):
             asked.acquire()
         for n in range(40):
             assert next(loader) == n
-            # The one taken made room for one more, and no further.
+            # The taken item made room for exactly one more.
             asked.acquire()
             assert not asked.acquire(blocking=False)
 
@@ -243,13 +243,13 @@ def test_loader_ends():
     with pytest.raises(StopIteration):
         next(loader)
 
-    # Nobody has it any more.
+    # Nothing refers to it any more.
     loader = adead.DataLoader(iter(int, 1))
     assert next(loader) == 0
     del loader
     gc.collect()
 
-    # A batch of a loader that fails is the overlap's.
+    # If a loader's batch fails, overlap raises the error.
     results = adead.overlap(adead.DataLoader(map(float, ["1", "2", "x"])), doubled, context=adead.Context("cpu"))
     assert (next(results).item(), next(results).item()) == (2.0, 4.0)
     with pytest.raises(ValueError, match="could not convert"):

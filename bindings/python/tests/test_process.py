@@ -20,7 +20,7 @@ PACKAGE = pathlib.Path(adead.__file__).parent
 
 
 def run(script, *arguments, expected=0):
-    """Runs a script in a process of its own, which must end well and silently."""
+    """Runs a script in a process of its own, which must end well and print no errors."""
     path = os.pathsep.join([str(PACKAGE.parent), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(
         [sys.executable, "-X", "dev", "-c", script, *arguments],
@@ -68,7 +68,7 @@ def test_streams_take_turns():
 
 
 def test_the_gil_is_given_up_for_work():
-    # With an interval that never ends, the other thread runs only when this one gives the GIL up.
+    # With an endless switch interval, the other thread runs only when this one releases the GIL.
     x = adead.Tensor(numpy.ones((256, 256), dtype=numpy.float32))
     before = sys.getswitchinterval()
     waiting, seen = threading.Event(), []
@@ -92,7 +92,7 @@ def test_the_gil_is_given_up_for_work():
 
 
 def test_small_work_keeps_the_gil():
-    # Of which nothing can be seen but that the results are right: the threshold's both sides.
+    # The GIL can't be observed here, so this checks only the results, on both sides of the threshold.
     for n in (1, 255, 256, 257, 8191, 8192, 8193, 100_000):
         x = numpy.arange(n, dtype=numpy.float32)
         assert adead.neg(x).tobytes() == (-x).tobytes()
@@ -110,7 +110,7 @@ for _ in range(5):
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 assert (x @ x).tobytes() == expected
 """
-    # Python 3.12 and later warn of fork beside threads; what matters is what comes out.
+    # Python 3.12 and later warn of fork beside threads; only the results matter here.
     run("import warnings; warnings.simplefilter('ignore')\n" + script)
 
 
@@ -281,13 +281,14 @@ def test_a_hundred_thousand_cycles_leave_memory_flat():
         cycle(i)
     gc.collect()
     grown = resident() - before
-    # A leak of one byte in each cycle would not be seen, one of 20 is: no object is smaller.
+    # The test does not see a leak of one byte in each cycle, but sees 20 bytes; every object is
+    # larger.
     assert grown < 2_000_000, f"{grown} bytes more after 100000 cycles"
 
 
 @pytest.fixture(scope="module")
 def copy_of_adead(tmp_path_factory):
-    """The same package from another file: another copy of the runtime."""
+    """Imports the same package from another file: another copy of the runtime."""
     folder = tmp_path_factory.mktemp("copy")
     shutil.copytree(PACKAGE, folder / "adead_copy")
     sys.path.insert(0, str(folder))
@@ -302,7 +303,7 @@ def test_two_copies_side_by_side(copy_of_adead):
     y = other.from_dlpack(x)
     assert type(y) is other.Tensor and numpy.asarray(y).ctypes.data == numpy.asarray(x).ctypes.data
     assert other.softmax(y).tobytes() == adead.softmax(x).tobytes()
-    # An operand of the other's is an array like any other.
+    # An object of the other copy is an operand like any other array.
     assert type(adead.relu(y)) is adead.Tensor and adead.relu(y).tobytes() == other.relu(x).tobytes()
     with pytest.raises(other.ShapeMismatchError):
         other.matmul(x, x)
@@ -353,7 +354,7 @@ def test_beside_the_c_library():
     [thread.start() for thread in threads]
     [thread.join() for thread in threads]
     assert not wrong and c.tobytes() == adead.matmul(a, b).tobytes()
-    # Each has errors of its own.
+    # Each copy has its own error classes.
     assert library.adead_matmul(None, None, None, 1, 1, 1) == adead.InvalidArgumentError.status
     with pytest.raises(adead.ShapeMismatchError):
         adead.matmul(a, a)

@@ -77,7 +77,7 @@ def test_one_at_a_time():
     adead.Context("cpu").profile().finish()
     worked(ctx, 1)
     assert len(profile.finish().records) == 2
-    # The next one begins, and one that is let go of ends.
+    # The next profile can begin, because a dropped one ends.
     profile = ctx.profile()
     del profile
     gc.collect()
@@ -106,7 +106,7 @@ def test_threads():
             thread.join()
     assert len(profile.report.records) == 30
     assert {record.thread for record in profile.report.records} == {0, 1, 2}
-    # Whoever finishes it, all get the same report.
+    # Every thread gets the same report, whichever finishes the profile.
     profile, reports = ctx.profile(), []
     threads = [threading.Thread(target=lambda: reports.append(profile.finish().to_json())) for _ in range(4)]
     for thread in threads:

@@ -106,7 +106,7 @@ def test_the_deterministic_allocator():
         allocator.alloc(1 << 20)
     allocator.reset()
     del allocator, memory
-    # The memory is there as long as somebody looks at it.
+    # The memory lives as long as a view of it.
     view[:3] = b"xyz"
     assert adead.DeterministicAllocator().block_size == 4096
     with pytest.raises(adead.Error):

@@ -1,4 +1,5 @@
-"""Where tensors' values are: on the CPU's context everywhere, on a GPU where there is one (Mesa's will do)."""
+"""The places of tensors' values: on a CPU context everywhere, and on a GPU if there is one (Mesa's
+software GPU works)."""
 
 import gc
 import pickle
@@ -23,7 +24,7 @@ def cpu():
 
 @pytest.fixture
 def ctx(gpu):
-    """A context of this test's own on the GPU of `gpu`."""
+    """Makes this test's own context on the GPU of `gpu`."""
     return adead.Context(gpu.device.id)
 
 
@@ -73,7 +74,7 @@ def test_results_stay(ctx, cpu):
     kept = ctx.tensor_cache(name)
     assert (kept["hits"], kept["misses"], kept["tensors"], kept["used"]) == (2, 1, 3, 3 * 4800)
     assert ctx.tensor_cache("cpu")["tensors"] == 0
-    # A part of it, in another shape, is where it is.
+    # A slice of it, in another shape, is in the same place.
     part = z[10:20].reshape(20, 20)
     assert (part.places, ctx.exp(part).places) == ([name], [name])
     expected = cpu.add(cpu.relu(x), x)
@@ -90,7 +91,7 @@ def test_moving(ctx, cpu):
     x = adead.Tensor(values(50, 20))
     there = x.to(name, ctx=ctx)
     assert there.places == x.places == ["cpu", name]
-    # A part of a name does, as when a context is opened.
+    # A part of a GPU's name works, as when a context is opened.
     assert x.to(name.split(":")[0], ctx=ctx).places == ["cpu", name]
     hits = ctx.tensor_cache(name)["hits"]
     y = ctx.tanh(there)
@@ -100,7 +101,7 @@ def test_moving(ctx, cpu):
     with pytest.raises(adead.InvalidArgumentError, match=f"it has cpu, {name}"):
         x.to("cuda:77", ctx=ctx)
     assert ctx.relu(adead.Tensor.zeros((0, 3)).to(name, ctx=ctx)).tolist() == []
-    # Memory of NumPy's, too, as long as nobody writes to it.
+    # NumPy's memory may be shared too, as long as nothing writes to it.
     array = values(10, 100)
     shared = adead.asarray(array)
     assert shared.to(name, ctx=ctx).places == ["cpu", name]
@@ -122,7 +123,7 @@ def test_a_budget_loses_nothing(ctx, cpu):
     assert (pairs[0][0].places, pairs[0][1].places, pairs[11][1].places) == (["cpu"], ["cpu"], [name])
     ctx.set_tensor_cache(0)
     assert ctx.tensor_cache(name)["tensors"] == 0
-    # One operation has what it needs.
+    # A single operation may use what it needs.
     product = ctx.matmul(pairs[3][1], pairs[4][1])
     for x, y in pairs:
         same(y, cpu.sigmoid(x))
@@ -136,7 +137,7 @@ def pickle_out_of_band(y):
     return pickle.loads(data, buffers=buffers).numpy()
 
 
-# Each reads a tensor that is on the GPU only: its values as an array of NumPy's.
+# Each reads a tensor that is only on the GPU, and returns its values as a NumPy array.
 READERS = {
     "numpy": lambda y: y.numpy(),
     "asarray": numpy.asarray,
@@ -165,13 +166,13 @@ READERS = {
 
 @pytest.mark.parametrize("reader", READERS)
 def test_reading(ctx, cpu, reader):
-    # Whole halves, which f16 has.
+    # Multiples of one half, which f16 represents exactly.
     x = numpy.float32(RANDOM.integers(-400, 400, (6, 25))) / 2
     y = ctx.relu(x)
     assert y.places == [ctx.device.id]
     read = READERS[reader](y)
     assert (read.shape, read.dtype, read.tobytes()) == ((6, 25), numpy.float32, cpu.relu(x).tobytes())
-    # Twice is the same.
+    # A second call changes nothing.
     assert READERS[reader](y).tobytes() == read.tobytes()
 
 
@@ -200,7 +201,7 @@ def test_contexts_share_tensors(ctx, gpu, cpu):
     x = adead.Tensor(values(40, 40))
     y = ctx.exp(x)
     expected = cpu.exp(x)
-    # Another context of the same GPU; the processor; the default one, by an operator.
+    # Another context of the same GPU, the CPU, and the default context by an operator.
     same(gpu.matmul(y, y), cpu.matmul(expected, expected))
     z = ctx.neg(y)
     same(cpu.abs(z), expected)

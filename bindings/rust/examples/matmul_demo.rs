@@ -1,5 +1,5 @@
-//! Multiplies two matrices on the best GPU with a kernel of one's own, whose sizes are specialization constants or push constants,
-//! and compares the product with the CPU's.
+//! Multiplies two matrices on the best GPU and compares the product with the CPU's. The kernel is the caller's own; its
+//! sizes are specialization constants or push constants.
 //!
 //! `cargo run --release -p adead --example matmul_demo [KERNEL]`: `examples/kernels/matmul.spv`, through Vulkan, or
 //! `examples/kernels/matmul.ptx`, through CUDA; their sources lie beside them.
@@ -34,13 +34,13 @@ fn main() -> ExitCode {
     }
 }
 
-/// The kernel takes its sizes from the lengths of its buffers; constants make one for these sizes alone.
+/// The kernel takes its sizes from the lengths of its buffers. Constants make a variant for these sizes alone.
 fn of_spirv(gpu: &Gpu, path: &str) -> Result<(Kernel, Vec<u8>)> {
     let sizes = PipelineOptions::default().constant(0, M as u32).constant(1, N as u32).constant(2, K as u32);
     Ok((gpu.create_pipeline(&gpu.load_spirv(path)?, &sizes)?, Vec::new()))
 }
 
-/// Another kernel of the module takes its sizes as push constants.
+/// This kernel of the module takes its sizes as push constants.
 fn of_ptx(gpu: &Gpu, path: &str) -> Result<(Kernel, Vec<u8>)> {
     let kernel = gpu.create_pipeline(&gpu.load_ptx(path)?, &PipelineOptions::default().entry("matmul_mnk"))?;
     let push = kernel.pack(&[M, N, K].map(|size| Number::Integer(size as i128)))?;
@@ -53,11 +53,11 @@ fn run(gpu: &Gpu, kernel: &Kernel, push: &[u8]) -> Result<bool> {
     let (a, b, c) = (gpu.buffer(&x)?, gpu.buffer(&y)?, gpu.buffer_zeroed(M * N * 4)?);
     let groups = [N.div_ceil(16) as u32, M.div_ceil(16) as u32, 1];
 
-    // Once to warm up: drivers finish compiling when a kernel first runs.
+    // One run to warm up, because drivers finish compiling a kernel at its first run.
     gpu.dispatch_with(kernel, &[&a, &b, &c], push, groups)?;
     gpu.wait()?;
 
-    // A stream of one's own, to take the time.
+    // The caller's own stream measures the time.
     let mut stream = gpu.stream()?;
     let begin = stream.timestamp()?;
     stream.dispatch(kernel, &[&a, &b, &c], push, groups)?;
@@ -65,7 +65,7 @@ fn run(gpu: &Gpu, kernel: &Kernel, push: &[u8]) -> Result<bool> {
     stream.synchronize()?;
     let ns = end.since(&begin)? as f64;
 
-    // The kernel adds in an order of its own and is no operation of adead's, so it may differ in the last bits.
+    // The kernel sums in its own order and is not an operation of adead, so the last bits may differ.
     let cpu = Context::open("cpu")?;
     let expected = cpu.matmul(&Tensor::new(&x, &[M, K])?, &Tensor::new(&y, &[K, N])?)?.to_vec::<f32>()?;
     let mut most = 0.0f64;

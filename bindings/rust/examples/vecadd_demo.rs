@@ -1,4 +1,4 @@
-//! Adds two vectors on the best GPU with a kernel of one's own, and checks every sum.
+//! Adds two vectors on the best GPU with the caller's own kernel, and checks every sum.
 //!
 //! `cargo run --release -p adead --example vecadd_demo [KERNEL]`: `examples/kernels/vecadd.spv`, through Vulkan, or
 //! `examples/kernels/vecadd.ptx`, through CUDA; their sources lie beside them.
@@ -37,11 +37,11 @@ fn run(gpu: &Gpu, kernel: &Kernel) -> Result<bool> {
     let (a, b, c) = (gpu.buffer(&x)?, gpu.buffer(&y)?, gpu.buffer_zeroed(N * 4)?);
     let (push, groups) = ((N as u32).to_ne_bytes(), [N.div_ceil(256) as u32, 1, 1]);
 
-    // Once to warm up: drivers finish compiling when a kernel first runs.
+    // One run to warm up, because drivers finish compiling a kernel at its first run.
     gpu.dispatch_with(kernel, &[&a, &b, &c], &push, groups)?;
     gpu.wait()?;
 
-    // A stream of one's own, to take the time.
+    // The caller's own stream measures the time.
     let mut stream = gpu.stream()?;
     let begin = stream.timestamp()?;
     stream.dispatch(kernel, &[&a, &b, &c], &push, groups)?;

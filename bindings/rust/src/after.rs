@@ -1,15 +1,16 @@
-//! Work on one device behind an event of another.
+//! Work on one device that waits for an event of another.
 
 use crate::thread::{caught, spawn};
 use adead_core::Result;
 use adead_core::gpu::{Event, Stream};
 use std::thread::JoinHandle;
 
-/// Enqueues work on a stream once an event was reached, of any device: devices don't wait for each other's events, so a
-/// thread does. It has the stream until [`After::join`] gives it back; other streams and the caller go on. `io` where the
-/// system has no thread to give: then the stream is dropped.
+/// Enqueues work on a stream once an event of any device was reached. Devices don't wait for each other's events, so a
+/// thread does. The thread keeps the stream until [`After::join`] returns it; other streams and the caller go on. `io`
+/// if the system can't start a thread; the stream is then dropped.
 ///
-/// For streams of one device [`Stream::wait_for`] is cheaper, and where the caller has nothing else to do, [`Event::wait`].
+/// For streams of one device [`Stream::wait_for`] is cheaper. If the caller has nothing else to do, use
+/// [`Event::wait`].
 ///
 /// ```
 /// use adead::Context;
@@ -40,20 +41,21 @@ pub fn after<T: Send + 'static>(
     })?))
 }
 
-/// Work that waits for an event, or was enqueued.
+/// Work that waits for an event or was enqueued.
 pub struct After<T>(JoinHandle<(Stream, Result<T>)>);
 
 impl<T> After<T> {
-    /// Whether [`After::join`] would not wait.
+    /// Returns whether [`After::join`] would return without waiting.
     pub fn is_done(&self) -> bool {
         self.0.is_finished()
     }
 
-    /// Waits until the work was enqueued: the stream, and what the work returned. A panic in it is an error `internal`.
+    /// Waits until the work was enqueued. Returns the stream, and what the work returned. A panic in it is an error
+    /// `internal`.
     pub fn join(self) -> (Stream, Result<T>) {
         match self.0.join() {
             Ok(done) => done,
-            // Nothing in the thread panics outside of what is caught.
+            // In the thread, only the caught code can panic.
             Err(panic) => std::panic::resume_unwind(panic),
         }
     }

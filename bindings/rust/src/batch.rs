@@ -1,16 +1,16 @@
-//! What goes through [`overlap`](crate::overlap()): host memory as bytes.
+//! Batches for [`overlap`](crate::overlap()): host memory as bytes.
 
 use adead_core::{Element, Result, Tensor};
 use std::sync::Arc;
 
-/// A batch on the host: what is uploaded. A vector, slice, array or tensor of values is one, [`Bytes`] make one of raw bytes,
-/// and so is a `Result` of one, whose error is then the batch's.
+/// A batch on the host, for upload. A vector, slice, array or tensor of values is one, and [`Bytes`] makes one from raw
+/// bytes. A `Result` of a batch is one, too; its error becomes the batch's.
 pub trait Batch {
-    /// Its bytes, or why there are none.
+    /// Returns the batch's bytes, or its error.
     fn bytes(&self) -> Result<&[u8]>;
 }
 
-/// Raw bytes as a batch: `Bytes(vec)`, `Bytes(&text)`, of whatever elements.
+/// Makes a batch of raw bytes: `Bytes(vec)`, `Bytes(&text)`, whatever the elements.
 #[derive(Clone, Debug)]
 pub struct Bytes<B>(pub B);
 
@@ -22,7 +22,7 @@ impl<B: AsRef<[u8]>> Batch for Bytes<B> {
 
 impl<T: Element> Batch for [T] {
     fn bytes(&self) -> Result<&[u8]> {
-        // SAFETY: an element is readable as its bytes.
+        // SAFETY: an element can be read as its bytes.
         Ok(unsafe { std::slice::from_raw_parts(self.as_ptr().cast(), size_of_val(self)) })
     }
 }

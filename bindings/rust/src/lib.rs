@@ -40,7 +40,7 @@ pub mod device {
     pub use adead_core::hal::{Buffer, ContractLevel, DeviceInfo, DeviceKind, MemoryUse, Parameter};
 }
 
-/// What a SPIR-V module says of itself, without a device: entry points, buffers, push constants, specialization constants.
+/// Describes a SPIR-V module without a device: entry points, buffers, push constants, specialization constants.
 pub mod spirv {
     pub use adead_core::hal::spirv::*;
 }

@@ -1,4 +1,4 @@
-//! Items made ahead in a thread of their own.
+//! Items that a thread makes ahead.
 
 use crate::thread::{caught, spawn};
 use adead_core::{Error, Result, Status};
@@ -6,10 +6,10 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-/// An iterator over what a producer makes in a thread of its own, at most so many items ahead of who takes them.
+/// Iterates over items that a producer makes in a thread of its own, at most `ahead` items before the consumer.
 ///
-/// An error of the producer comes behind the items before it, and ends the iterator and the producer; a panic is an error
-/// `internal`. Dropping the loader stops the producer: an item that it is just making is still made.
+/// An error of the producer is returned after the items before it, and ends the iterator and the producer. A panic is
+/// an error `internal`. Dropping the loader stops the producer, which finishes the item that it is making.
 ///
 /// ```
 /// let files = (0..6).map(|n| if n < 5 { Ok(vec![n; 100]) } else { Err(std::io::Error::other("no such file")) });
@@ -25,9 +25,9 @@ pub struct DataLoader<T> {
 }
 
 impl<T: Send + 'static> DataLoader<T> {
-    /// Begins to take items of an iterator, which is made and used in the thread. At most `ahead` items are made and not yet
-    /// taken, counting the one that is being made. `invalid_argument` if that is 0, `io` where the system has no thread to
-    /// give.
+    /// Starts to take items of an iterator, which is made and used in the thread. At most `ahead` items are made and
+    /// not yet taken, including the one that is being made. `invalid_argument` if `ahead` is 0, `io` if the system
+    /// can't start a thread.
     pub fn new<E: Into<Error>>(
         producer: impl IntoIterator<Item = Result<T, E>> + Send + 'static,
         ahead: usize,
@@ -46,7 +46,7 @@ impl<T: Send + 'static> DataLoader<T> {
         Ok(DataLoader { queue, thread: Some(thread) })
     }
 
-    /// The same of a closure, until it gives `None`.
+    /// Makes a loader of a closure's items, until it returns `None`.
     pub fn from_fn<E: Into<Error>>(
         mut producer: impl FnMut() -> Result<Option<T>, E> + Send + 'static,
         ahead: usize,
@@ -55,7 +55,7 @@ impl<T: Send + 'static> DataLoader<T> {
     }
 }
 
-/// Takes items while there is room for them, until the first error or until nobody wants more.
+/// Takes items while there is room for them, until the first error or until the consumer wants no more.
 fn fill<T, E: Into<Error>>(queue: &Queue<T>, producer: impl IntoIterator<Item = Result<T, E>>) -> Result<()> {
     let mut items = producer.into_iter();
     while queue.wait_for_room() {
@@ -85,7 +85,7 @@ impl<T> DataLoader<T> {
     fn stop(&mut self) {
         self.queue.end();
         if let Some(thread) = self.thread.take() {
-            // Its panics were caught.
+            // The thread's panics were caught.
             let _ = thread.join();
         }
     }
@@ -97,7 +97,7 @@ impl<T> Drop for DataLoader<T> {
     }
 }
 
-/// A bounded queue that either side may end.
+/// A bounded queue that either side can end.
 struct Queue<T> {
     state: Mutex<State<T>>,
     changed: Condvar,
@@ -118,7 +118,7 @@ impl<T> Queue<T> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until there is room for another item; false when none is wanted any more.
+    /// Waits until there is room for another item. Returns false if the consumer wants no more items.
     fn wait_for_room(&self) -> bool {
         let full = |state: &mut State<T>| state.items.len() >= self.most && !state.ended;
         !self.changed.wait_while(self.lock(), full).unwrap_or_else(PoisonError::into_inner).ended
@@ -129,7 +129,7 @@ impl<T> Queue<T> {
         self.changed.notify_all();
     }
 
-    /// The next item; `None` when it ended and none is left.
+    /// Returns the next item; `None` if the queue has ended and is empty.
     fn pop(&self) -> Option<Result<T>> {
         let empty = |state: &mut State<T>| state.items.is_empty() && !state.ended;
         let mut state = self.changed.wait_while(self.lock(), empty).unwrap_or_else(PoisonError::into_inner);

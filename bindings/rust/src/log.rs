@@ -1,13 +1,13 @@
-//! What the runtime tells of itself: messages of the crate `log` whose targets begin with `adead::`, for whichever logger the
-//! program has. [`to_stderr`] is one for programs that have none.
+//! The runtime's messages: those of the crate `log` whose targets begin with `adead::`. The program's logger receives
+//! them. [`to_stderr`] is a logger for programs without one.
 
 use std::fmt::Arguments;
 use std::io::Write;
 
 pub use ::log::{Level, LevelFilter};
 
-/// Prints messages from that level on to stderr, as `adead info devices: …`. Whether this is the program's logger now: `false`
-/// where it has one already.
+/// Prints messages from a level on to stderr, as `adead info devices: …`. Returns whether this is now the program's
+/// logger; `false` if the program already has one.
 pub fn to_stderr(level: LevelFilter) -> bool {
     let ours = ::log::set_logger(&Printer).is_ok();
     if ours {
@@ -16,13 +16,13 @@ pub fn to_stderr(level: LevelFilter) -> bool {
     ours
 }
 
-/// Prints a message, as [`to_stderr`] does. What can't be written is lost.
+/// Prints a message, as [`to_stderr`] does. A message that can't be written is lost.
 pub fn print(level: Level, target: &str, message: &Arguments<'_>) {
     let about = target.strip_prefix(PREFIX).unwrap_or(target);
     let _ = writeln!(std::io::stderr(), "adead {} {about}: {message}", level.as_str().to_ascii_lowercase());
 }
 
-/// What the targets of the runtime begin with.
+/// The prefix of the runtime's targets.
 pub const PREFIX: &str = "adead::";
 
 struct Printer;

@@ -1,5 +1,5 @@
-//! Batches through a device, several under way at once: while one computes, the next one is uploaded and the one before comes
-//! back. `docs/overlap.md` describes the patterns.
+//! Batches through a device, several in flight at once: while one computes, the next one is uploaded and the one before
+//! is downloaded. `docs/overlap.md` describes the patterns.
 
 mod lane;
 mod lanes;
@@ -21,22 +21,23 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
-/// The most batches under way at once.
+/// The most batches in flight at once.
 pub const MAX_DEPTH: usize = 64;
 
-/// Takes batches through a device, at most `depth` at once, each on a stream of its own: it is uploaded, `stage` enqueues
-/// work on it, and what `stage` returns is brought to the host. 1 is sequential, 2 double buffering, 3 triple buffering.
+/// Processes batches on a device, at most `depth` at once, each on its own stream. A batch is uploaded, `stage`
+/// enqueues work on it, and the buffer that `stage` returns is downloaded. Depth 1 is sequential, 2 double buffering, 3
+/// triple buffering.
 ///
-/// The results are those of a loop that does one batch after the other, whatever the depth: work of a batch begins when the
-/// work of the batch before is done, so `stage` may read and write buffers that all batches share. Uploads and downloads run
-/// beside it. They come in the order of the batches. An error comes in its batch's place and ends the iterator; then nothing
-/// more is started. A panic in `batches` or `stage` is an error `internal`.
+/// At every depth the results equal those of a loop that processes one batch after the other. A batch's work begins
+/// when the work of the batch before is done, so `stage` may read and write buffers that all batches share. Uploads and
+/// downloads overlap with the work. Results come in the order of the batches. An error comes in its batch's place and
+/// ends the iterator; then no other batch starts. A panic in `batches` or `stage` is an error `internal`.
 ///
-/// `batches` and `stage` are called in a thread of their own, a batch only when one of the `depth` lanes is free: its results
-/// were taken. Buffers of lanes and memory of results are used again as long as sizes repeat: `depth` + 1 results stay where the
-/// device put them, others that are kept are copied. Dropping the iterator waits for
-/// what is under way, and for `batches` if it is just being asked. On the CPU stages run one after the other, beside whoever
-/// takes the results.
+/// `batches` and `stage` are called in a thread of their own. A batch is asked for only when one of the `depth` lanes
+/// is free, which means that its result was taken. Lanes' buffers and results' memory are reused while sizes repeat.
+/// `depth` + 1 results stay in the download's memory; further ones that are kept are copied. Dropping the iterator
+/// waits for the batches in flight, and for `batches` if it is making one. On the CPU the stages run one after the
+/// other, concurrently with the consumer.
 ///
 /// `invalid_argument` unless `depth` is from 1 to [`MAX_DEPTH`].
 ///
@@ -70,7 +71,7 @@ where
 {
     let (free, lanes) = channel();
     for lane in idle(context, depth)? {
-        // The other end is below.
+        // [`Feeder`] has the other end.
         let _ = free.send(lane);
     }
     let (started, results) = channel();
@@ -78,11 +79,11 @@ where
     let feeder = Feeder { starter: Starter::new(context), lanes, started, stop: stop.clone() };
     let thread = spawn("adead-overlap", move || feeder.feed(batches, stage))?;
     let running = Running { free: Some(free), results: Some(results), stop, thread: Some(thread) };
-    // One result is with whoever takes them.
+    // One more, because the consumer holds one result.
     Ok(Overlap { running: Some(running), pool: Pool::new(depth + 1) })
 }
 
-/// The results of [`overlap`], in order.
+/// Iterates over the results of [`overlap`], in order.
 pub struct Overlap {
     running: Option<Running>,
     pool: Arc<Pool>,
@@ -94,7 +95,7 @@ impl Overlap {
         let Ok(started) = results.recv() else { return Ok(None) };
         let (lane, index, download) = started?.finish()?;
         let output = self.pool.output(index, download)?;
-        // Where no batch is left nobody takes it.
+        // If no batch is left, nothing receives the lane.
         let _ = free.send(lane);
         Ok(Some(output))
     }
@@ -114,7 +115,8 @@ impl Iterator for Overlap {
 
 impl std::iter::FusedIterator for Overlap {}
 
-/// The thread that starts batches, and the ways to it and from it. Dropped, it starts no more, and what is under way is done.
+/// The thread that starts batches, and the channels to and from it. Dropping it starts no more batches, and waits for
+/// those in flight.
 struct Running {
     free: Option<Sender<Lane>>,
     results: Option<Receiver<Result<Started>>>,
@@ -128,13 +130,13 @@ impl Drop for Running {
         self.free = None;
         self.results = None;
         if let Some(thread) = self.thread.take() {
-            // Its panics were caught.
+            // The thread's panics were caught.
             let _ = thread.join();
         }
     }
 }
 
-/// What the thread has.
+/// The state of the thread.
 struct Feeder {
     starter: Starter,
     lanes: Receiver<Lane>,
@@ -149,7 +151,7 @@ impl Feeder {
         P: Into<Part>,
     {
         if let Err(error) = caught("overlap", || self.start_all(batches, stage)) {
-            // Where nobody takes results any more, nobody misses it.
+            // If the consumer takes no more results, nothing needs the error.
             let _ = self.started.send(Err(error));
         }
     }

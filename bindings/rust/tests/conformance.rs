@@ -24,7 +24,7 @@ fn ids_are_unique_and_begin_with_their_file() {
 #[test]
 fn every_isa_and_thread_count_gives_the_expected_bits() {
     for isa in Isa::available() {
-        // The portable form emulates every multiply-add in scalar code: once is enough to show its bits.
+        // The portable form emulates every multiply-add in scalar code, so one thread count is enough to show its bits.
         let counts: &[usize] = if isa == Isa::Portable { &[2] } else { &[1, 2, 3, 7] };
         for &threads in counts {
             check(isa, threads);

@@ -1,5 +1,5 @@
-//! The first papers: each call that they name does what its name says. Kernels are of this machine's first GPU, through Vulkan or what
-//! `ADEAD_TEST_BACKEND` says; without one, what needs it says so and passes.
+//! The first papers: each call that they name does what its name says. Kernels run on this machine's first GPU, through
+//! Vulkan or the backend in `ADEAD_TEST_BACKEND`. Without a GPU, tests that need one say so and pass.
 
 use adead::gpu::{Kernel, PipelineOptions};
 use adead::layout::{align, coalesce, optimize_matrix, restore_matrix};
@@ -11,7 +11,7 @@ fn backend() -> String {
     std::env::var("ADEAD_TEST_BACKEND").unwrap_or("vulkan".into())
 }
 
-/// The machine's GPU; `None` without one.
+/// Returns the machine's GPU; `None` without one.
 fn gpu() -> Option<Gpu> {
     match Gpu::open(&backend()) {
         Ok(gpu) => Some(gpu),
@@ -23,13 +23,13 @@ fn gpu() -> Option<Gpu> {
     }
 }
 
-/// A file of the examples: where the repository is, or else in the folder that this runs in, as in a bundle of `ci/gpu-pack`.
+/// Returns a file of the examples: in the repository, or else in the working folder, as in a bundle of `ci/gpu-pack`.
 fn example(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
     if folder.exists() { folder.join(name) } else { Path::new("examples").join(name) }
 }
 
-/// C = A B, in what the device takes.
+/// Loads C = A B in the format that the device takes.
 fn matmul(gpu: &Gpu) -> Kernel {
     let kernel = match &*backend() {
         "cuda" => gpu.load_ptx(example("kernels/matmul.ptx")),

@@ -1,4 +1,5 @@
-//! What is made and dropped 100,000 times (contexts: 10,000) leaves no memory behind: tensors, results, errors, contexts, what belongs to streams.
+//! Objects that are made and dropped 100,000 times (contexts: 10,000) leak no memory: tensors, results, errors,
+//! contexts, and objects of streams.
 
 #![cfg(target_os = "linux")]
 
@@ -15,7 +16,7 @@ fn resident() -> usize {
     text.split(' ').nth(1).unwrap().parse::<usize>().unwrap() * PAGE
 }
 
-/// After a tenth of the cycles to get into the swing; what they added must be less than 600 KB.
+/// Runs a tenth of the cycles to warm up, then the cycles. These must add less than 600 KB.
 fn flat_for(cycles: usize, what: &str, mut cycle: impl FnMut()) {
     (0..cycles / 10).for_each(|_| cycle());
     let before = resident();

@@ -1,4 +1,4 @@
-//! Items made ahead: how many, errors, panics, early ends.
+//! Items made ahead: their number, errors, panics, early ends.
 
 use adead::{DataLoader, Error, Result, Status};
 use std::sync::Arc;
@@ -30,7 +30,7 @@ fn items_come_in_order() {
     );
 }
 
-/// A producer that says when it is asked for an item.
+/// Returns a producer that announces when it is asked for an item.
 fn announced() -> (impl Iterator<Item = Result<usize>> + Send, Receiver<usize>) {
     let (say, asked): (Sender<usize>, _) = channel();
     let producer = (0..).map(move |n| {
@@ -50,7 +50,7 @@ fn never_more_items_wait_than_were_asked_for() {
         }
         for n in 0..40 {
             assert_eq!(loader.next().unwrap().unwrap(), n);
-            // The one taken made room for one more.
+            // The taken item made room for one more.
             assert_eq!(asked.recv(), Ok(n + ahead));
             assert!(asked.try_recv().is_err(), "it is further ahead than {ahead}");
         }

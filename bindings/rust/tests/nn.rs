@@ -107,7 +107,7 @@ fn a_file_that_is_none_is_refused() {
     for length in 1..whole.len() {
         std::fs::write(&path, &whole[..length]).unwrap();
         let (status, text) = refused(Weights::open(&path));
-        assert!(status == Status::InvalidArgument && text.contains("no safetensors file"), "{length}: {text}");
+        assert!(status == Status::InvalidArgument && text.contains("not a safetensors file"), "{length}: {text}");
     }
     std::fs::remove_file(&path).unwrap();
 }

@@ -1,5 +1,5 @@
-//! Batches through a device, several at once: order, errors, early ends, memory. On the CPU and on the GPU that
-//! `ADEAD_TEST_BACKEND` names.
+//! Batches through a device, several at once: order, errors, early ends, memory. The tests run on the CPU and on the
+//! GPU that `ADEAD_TEST_BACKEND` names.
 
 use adead::gpu::{Buffer, Operand};
 use adead::overlap::{Brought, Lanes, MAX_DEPTH, Stage};
@@ -32,7 +32,7 @@ fn run(stage: &mut Stage<'_>, op: Op, inputs: &[&Buffer], output: &Buffer) -> Re
     stage.run(op, &Attrs::default(), &inputs, operand(output))
 }
 
-/// The stage of most tests: twice the batch.
+/// The stage of most tests: it doubles the batch.
 fn doubled(stage: &mut Stage<'_>) -> Result<Arc<Buffer>> {
     let x = stage.input();
     let y = stage.buffer(x.size())?;
@@ -74,7 +74,7 @@ fn results_come_in_order_at_every_depth() {
 fn results_that_are_kept_keep_their_bytes() {
     for ctx in contexts() {
         let results = adead::overlap(&ctx, (0..30).map(|n| batch(n, 700)), 3, doubled).unwrap();
-        // More than stay where their downloads put them.
+        // These are more results than stay in the memory of their downloads.
         let kept: Vec<_> = results.map(Result::unwrap).collect();
         let sent = std::thread::spawn(move || {
             for (n, result) in kept.iter().enumerate() {
@@ -135,7 +135,7 @@ fn buffers_are_used_again_unless_somebody_keeps_them() {
 
 #[test]
 fn batches_may_share_state() {
-    // A running sum that every batch changes and that is itself what comes back.
+    // A running sum that every batch changes, and that is the result itself.
     for ctx in contexts() {
         for depth in [1, 3, 5] {
             let sum = Arc::new(ctx.buffer(&vec![0.0f32; 5000]).unwrap());
@@ -232,7 +232,7 @@ fn panics_are_errors() {
     }
 }
 
-/// Counts itself while it is there.
+/// Counts its live instances.
 struct Counted(Arc<AtomicUsize>);
 
 impl Counted {
@@ -284,7 +284,7 @@ fn no_more_batches_are_asked_for_than_there_are_lanes() {
             let (ask, most) = (asked.clone(), Arc::new(AtomicUsize::new(0)));
             let (seen, done) = (most.clone(), taken.clone());
             let batches = (0..40).map(move |n| {
-                // What is taken is counted after it was: one more may be.
+                // A result is counted after it was taken, so one more may be in flight.
                 let under_way = ask.fetch_add(1, SeqCst) + 1 - done.load(SeqCst);
                 seen.fetch_max(under_way, SeqCst);
                 batch(n, 16)
@@ -327,7 +327,7 @@ fn parts_of_buffers_and_nothing_come_back() {
         let nothing = |stage: &mut Stage<'_>| doubled(stage).map(drop);
         let results = adead::overlap(&ctx, (0..6).map(|n| batch(n, 10)), 2, nothing).unwrap();
         assert_eq!(results.map(|result| result.unwrap().len()).collect::<Vec<_>>(), [0; 6]);
-        // What is not there can't come back.
+        // Bytes beyond a buffer can't be downloaded.
         let beyond = |stage: &mut Stage<'_>| Ok(Part::new(doubled(stage)?, 8, 40));
         let mut results = adead::overlap(&ctx, [batch(0, 10)], 2, beyond).unwrap();
         assert_eq!(results.next().unwrap().unwrap_err().status(), Status::InvalidArgument);
@@ -363,7 +363,7 @@ fn work_of_one_device_waits_for_another_s() {
         let (mut to, y) = after.unwrap().join();
         to.synchronize().unwrap();
         assert_eq!(y.unwrap().to_vec::<f32>().unwrap(), batch(1, 500));
-        // The stream comes back whatever becomes of the work.
+        // The stream comes back even if the work fails.
         let refuse = |_: &mut adead::gpu::Stream| Err::<(), _>(Error::new(Status::Unsupported, "not today"));
         let (to, outcome) = adead::after(&event, to, refuse).unwrap().join();
         assert_eq!(outcome.unwrap_err().message(), "not today");
@@ -373,7 +373,7 @@ fn work_of_one_device_waits_for_another_s() {
     }
 }
 
-/// Without a thread: batches start while there is room, results come in order, and an error is the last start.
+/// Without a thread: batches start while there is room, results come in order, and no batch starts after an error.
 #[test]
 fn lanes_of_ones_own() {
     for ctx in contexts() {

@@ -6,7 +6,7 @@ pub fn main() !void {
     const allocator = std.heap.c_allocator;
     const ctx = try adead.Context.open("cpu", .{});
     defer ctx.deinit();
-    // The small model of adead's own tests.
+    // The small model from adead's own tests.
     const weights = try nn.Weights.open(allocator, "tests/sentences/tiny/model.safetensors");
     defer weights.deinit();
     const words = try nn.Embedding.load(ctx, weights, "embeddings.word_embeddings", 92, 32);
@@ -17,7 +17,7 @@ pub fn main() !void {
     const encoder = try nn.TransformerEncoder.load(allocator, ctx, weights, "encoder.layer", 2, config);
     defer encoder.deinit();
 
-    // Two sequences, the second padded.
+    // Two sequences; the second one is padded.
     const ids = try adead.Tensor.init(u32, &.{ 2, 4 }, &.{ 2, 73, 74, 3, 2, 74, 3, 0 });
     defer ids.deinit();
     const rows = try words.forward(ids);
@@ -27,7 +27,7 @@ pub fn main() !void {
     const y = try encoder.forwardWith(x, &.{ 4, 3 });
     defer y.deinit();
 
-    // The same bits alone.
+    // A sequence alone has the same bits.
     const second = try adead.Tensor.init(f32, &.{ 3, 32 }, (try x.data(f32))[4 * 32 .. 7 * 32]);
     defer second.deinit();
     const alone = try encoder.forward(second);

@@ -3,7 +3,7 @@ const adead = @import("adead");
 
 const row = 1000;
 
-/// Whatever reads and decodes, in a thread of its own.
+/// Reads and decodes items, in a thread of its own.
 const Reader = struct {
     pub const Item = [row]f32;
     index: usize = 0,
@@ -16,7 +16,7 @@ const Reader = struct {
     }
 };
 
-/// Batches, and what is done with each.
+/// The batches, and the work on each.
 const Relu = struct {
     loader: adead.DataLoader(Reader),
 
@@ -34,11 +34,11 @@ pub fn main() !void {
     const ctx = try adead.Context.open("auto", .{});
     defer ctx.deinit();
     var reader: Reader = .{};
-    // At most two batches ahead.
+    // The thread is at most two batches ahead.
     const loader: adead.DataLoader(Reader) = try .init(std.heap.c_allocator, &reader, 2, undefined);
     defer loader.deinit();
     var relu: Relu = .{ .loader = loader };
-    // Three under way at once: one on its way there, one at work, one on its way back.
+    // Three batches in flight: one being uploaded, one at work, one being downloaded.
     var results = try adead.overlap(ctx, std.heap.c_allocator, &relu, 3);
     defer results.deinit();
     while (try results.next()) |result| {

@@ -1,7 +1,7 @@
 //! adead for Zig: tensor operations with the same bits on every device.
 //!
-//! A thin layer over the C interface: errors as an error set with `lastError()` for the text, slices, `deinit`. README.md is the
-//! guide. What is called `c` is adead.h as the build system translates it.
+//! A thin layer over the C interface: errors are an error set, with the text in `lastError()`; arrays are slices;
+//! `deinit` destroys. README.md is the guide. `c` is adead.h as the build system translates it.
 
 const std = @import("std");
 pub const c = @import("c");
@@ -20,10 +20,10 @@ const tensor = @import("tensor.zig");
 
 /// Layers of neural networks, and their weights from safetensors files.
 pub const nn = @import("nn.zig");
-/// What the runtime tells of itself.
+/// Messages of the runtime.
 pub const log = @import("log.zig");
 pub const operations = @import("operations.zig");
-/// Flags that end long work early.
+/// Flags that end long calls early.
 pub const interrupt = @import("interrupt.zig");
 
 pub const Error = enums.Error;
@@ -87,26 +87,26 @@ pub const gpuInfo = machine.gpuInfo;
 pub const gpuBackendCount = machine.gpuBackendCount;
 pub const gpuBackendInfo = machine.gpuBackendInfo;
 
-/// Opens the best GPU: everything that a Context does.
+/// Opens the best GPU and returns a Context.
 pub const gpu = Context.openGpu;
 
-/// All axes: the operation works on the row-major flattening of everything.
+/// All axes: the operation works on the row-major flattening of the whole tensor.
 pub const all_axes: i32 = c.ADEAD_AXIS_ALL;
-/// A wait without an end.
+/// A wait without a limit.
 pub const forever: u64 = std.math.maxInt(u64);
-/// A threshold that is none: the costs decide.
+/// No threshold: the cost model decides.
 pub const no_threshold: usize = std.math.maxInt(usize);
 pub const max_rank = c.ADEAD_MAX_RANK;
 
-/// The text of the last call on this thread that failed. Valid until the next one fails.
+/// Returns the error text of the last call that failed on this thread. Valid until the next one fails.
 pub const lastError = failure.lastError;
 
-/// The version of the library.
+/// Returns the version of the library.
 pub fn version() [:0]const u8 {
     return std.mem.span(c.adead_version());
 }
 
-/// The version of the arithmetic contract: libraries that answer the same compute the same bits.
+/// Returns the version of the arithmetic contract. Libraries with the same version compute the same bits.
 pub fn contractVersion() [:0]const u8 {
     return std.mem.span(c.adead_contract_version());
 }

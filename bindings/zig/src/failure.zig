@@ -1,25 +1,26 @@
-//! The text of the last failure on a thread: the library's, or of what is written in Zig its own.
+//! The text of the last failure on a thread: the library's, or that of the code in Zig.
 
 const std = @import("std");
 const c = @import("c");
 const enums = @import("enums.zig");
 const failure = @This();
 
-/// What doesn't fit is cut off.
+/// A longer text is cut.
 threadlocal var own: [4096:0]u8 = undefined;
 threadlocal var mine = false;
 
-/// The text of the last call on this thread that failed. Valid until the next one fails.
+/// Returns the error text of the last call that failed on this thread. Valid until the next one
+/// fails.
 pub fn lastError() [:0]const u8 {
     return if (mine) std.mem.span(@as([*:0]const u8, &own)) else std.mem.span(c.adead_last_error());
 }
 
-/// A call of the library failed: its text is the last one.
+/// Notes that a call of the library failed, so that its text is the last one.
 pub fn ofLibrary() void {
     mine = false;
 }
 
-/// An error with a text.
+/// Returns an error and sets its text.
 pub fn fail(err: enums.Error, comptime format: []const u8, arguments: anytype) enums.Error {
     @branchHint(.cold);
     say(format, arguments);
@@ -33,7 +34,7 @@ fn say(comptime format: []const u8, arguments: anytype) void {
     mine = true;
 }
 
-/// The text of a failure that is told later, or on another thread.
+/// The text of a failure that is reported later, or on another thread.
 pub const Kept = struct {
     text: [1024]u8 = undefined,
     len: usize = 0,
@@ -45,7 +46,7 @@ pub const Kept = struct {
         @memcpy(self.text[0..self.len], last[0..self.len]);
     }
 
-    /// It is the last text here, if there was one.
+    /// Makes it this thread's last text, if there was one.
     pub fn say(self: *const Kept) void {
         if (self.len > 0) failure.say("{s}", .{self.text[0..self.len]});
     }
@@ -55,7 +56,7 @@ pub fn outOfMemory() enums.Error {
     return fail(error.OutOfMemory, "out of memory", .{});
 }
 
-/// Dimensions for a message, with {f}: [2, 3].
+/// Dimensions in a message, with {f}: [2, 3].
 pub const Dims = struct {
     of: []const usize,
 

@@ -1,4 +1,4 @@
-//! Memory on a device, kernels of one's own, and streams of work.
+//! Memory on a device, the caller's own kernels, and streams of work.
 
 const std = @import("std");
 const c = @import("c");
@@ -10,7 +10,7 @@ const Error = enums.Error;
 const call = @import("call.zig");
 const check = enums.check;
 
-/// Memory on a device, with a size in bytes and no type. Threads may share one.
+/// A range of memory on a device, with a size in bytes and no type. Threads may share one.
 pub const Buffer = extern struct {
     handle: ?*c.adead_buffer = null,
 
@@ -18,65 +18,66 @@ pub const Buffer = extern struct {
         c.adead_buffer_destroy(self.handle);
     }
 
-    /// Gives the memory back, once work that uses it is done; deinit() is still to come.
+    /// Frees the memory once the work that uses it has finished. The caller must still call deinit().
     pub fn free(self: Buffer) Error!void {
         try check(c.adead_buffer_free(self.handle));
     }
 
-    /// Bytes.
+    /// Returns the size in bytes.
     pub fn size(self: Buffer) Error!usize {
         return call.asked(usize, c.adead_buffer_size, .{self.handle});
     }
 
-    /// Copies values to it from byte `offset` on, behind everything that its context enqueued.
+    /// Copies values to the buffer at byte `offset`, after everything that its context has enqueued.
     pub fn write(self: Buffer, offset: usize, comptime T: type, values: []const T) Error!void {
         const bytes = std.mem.sliceAsBytes(values);
         try check(c.adead_buffer_write(self.handle, offset, bytes.ptr, bytes.len));
     }
 
-    /// Waits for everything that its context enqueued and copies from byte `offset` on.
+    /// Waits for everything that its context has enqueued, and copies values at byte `offset` to `to`.
     pub fn read(self: Buffer, offset: usize, comptime T: type, to: []T) Error!void {
         const bytes = std.mem.sliceAsBytes(to);
         try check(c.adead_buffer_read(self.handle, offset, bytes.ptr, bytes.len));
     }
 };
 
-/// A kernel, compiled for a context's GPU. It never changes, so threads may share one.
+/// A kernel that was compiled for a context's GPU. It never changes, so threads may share one.
 pub const Kernel = struct {
     handle: ?*c.adead_kernel = null,
 
-    /// Of PTX and cubins: the kernel's name, null for the first; its workgroup's threads, null for as many as it says.
+    /// For PTX and cubins: the kernel's name, or null for the first; its workgroup's threads, or null for as many as it
+    /// declares.
     pub const Entry = struct {
         name: ?[:0]const u8 = null,
         workgroup: ?[3]u32 = null,
     };
 
-    /// From a SPIR-V file.
+    /// Loads a kernel from a SPIR-V file.
     pub fn loadSpirv(ctx: Context, path: [:0]const u8) Error!Kernel {
         return call.made(Kernel, c.adead_kernel_load_spirv, .{ ctx.handle, path.ptr });
     }
 
-    /// From a SPIR-V module in memory.
+    /// Loads a kernel from a SPIR-V module in memory.
     pub fn loadSpirvBytes(ctx: Context, code: []const u8) Error!Kernel {
         return call.made(Kernel, c.adead_kernel_load_spirv_bytes, .{ ctx.handle, code.ptr, code.len });
     }
 
-    /// From a PTX file, its first.
+    /// Loads the first kernel of a PTX file.
     pub fn loadPtx(ctx: Context, path: [:0]const u8) Error!Kernel {
         return call.made(Kernel, c.adead_kernel_load_ptx, .{ ctx.handle, path.ptr });
     }
 
-    /// From PTX in memory.
+    /// Loads a kernel from PTX in memory.
     pub fn loadPtxBytes(ctx: Context, code: []const u8, entry: Entry) Error!Kernel {
         return loadEntry(c.adead_kernel_load_ptx_bytes, ctx, code, entry);
     }
 
-    /// From a cubin or fatbin file, its first.
+    /// Loads the first kernel of a cubin or fatbin file.
     pub fn loadCubin(ctx: Context, path: [:0]const u8) Error!Kernel {
         return call.made(Kernel, c.adead_kernel_load_cubin, .{ ctx.handle, path.ptr });
     }
 
-    /// From a cubin or fatbin in memory.
+    /// Loads a kernel from a cubin or fatbin in memory.
     pub fn loadCubinBytes(ctx: Context, code: []const u8, entry: Entry) Error!Kernel {
         return loadEntry(c.adead_kernel_load_cubin_bytes, ctx, code, entry);
     }
@@ -90,7 +91,7 @@ pub const Kernel = struct {
         return out;
     }
 
-    /// The module of a kernel as another kernel: with another entry point, with specialization constants set.
+    /// Makes another kernel from the module of a kernel, with another entry point and specialization constants set.
     pub fn createPipeline(ctx: Context, kernel: Kernel, entry: ?[:0]const u8, constants: []const c.adead_constant) Error!Kernel {
         var out: Kernel = .{};
         const name = if (entry) |it| it.ptr else null;
@@ -102,14 +103,14 @@ pub const Kernel = struct {
         c.adead_kernel_destroy(self.handle);
     }
 
-    /// What a dispatch must give: name, parameter_count, push_bytes, workgroup.
+    /// Describes what a dispatch must pass: name, parameter_count, push_bytes, workgroup.
     pub fn info(self: Kernel) Error!c.adead_kernel_details {
         var out = hardware.sized(c.adead_kernel_details);
         try check(c.adead_kernel_info(self.handle, &out));
         return out;
     }
 
-    /// Buffer `index` of the kernel: least, stride, set, binding, readonly.
+    /// Describes buffer `index` of the kernel: least, stride, set, binding, readonly.
     pub fn parameter(self: Kernel, index: usize) Error!c.adead_parameter {
         var out = hardware.sized(c.adead_parameter);
         try check(c.adead_kernel_parameter_at(self.handle, index, &out));
@@ -125,18 +126,19 @@ pub const Event = struct {
         c.adead_event_destroy(self.handle);
     }
 
-    /// Whether its stream has come there.
+    /// Returns whether the stream has reached the event.
     pub fn query(self: Event) Error!bool {
         return try call.asked(i32, c.adead_event_query, .{self.handle}) != 0;
     }
 
-    /// Waits until its stream has come there, at most so many nanoseconds; `forever` is no limit. NotReady if they did not do.
+    /// Waits until the stream has reached the event, for at most the given nanoseconds; `forever` is no limit. NotReady
+    /// if the time was too short.
     pub fn wait(self: Event, nanoseconds: u64) Error!void {
         try check(c.adead_event_wait(self.handle, nanoseconds));
     }
 };
 
-/// Bytes on their way to the host. One thread at a time.
+/// Bytes on their way to the host. One thread at a time may use it.
 pub const Download = struct {
     handle: ?*c.adead_download = null,
 
@@ -144,27 +146,27 @@ pub const Download = struct {
         c.adead_download_destroy(self.handle);
     }
 
-    /// Whether the bytes have arrived; also once they were read.
+    /// Returns whether the bytes have arrived. It stays true after they were read.
     pub fn query(self: Download) Error!bool {
         return try call.asked(i32, c.adead_download_query, .{self.handle}) != 0;
     }
 
-    /// Waits for the bytes and says where they are, without a copy, until they are read or the download is gone: memory that the
-    /// device reaches, not to be kept for long.
+    /// Waits for the bytes and returns their address without a copy. It is valid until they are read or the download is
+    /// destroyed. The device accesses this memory, of which there is little, so don't keep it for long.
     pub fn data(self: Download) Error![*]const u8 {
         var out: ?*const anyopaque = null;
         try check(c.adead_download_data(self.handle, &out));
         return @ptrCast(out.?);
     }
 
-    /// Waits for the bytes and copies them, once: as many as the download has.
+    /// Waits for the bytes and copies them, once. `to` must have the size of the download.
     pub fn read(self: Download, comptime T: type, to: []T) Error!void {
         const bytes = std.mem.sliceAsBytes(to);
         try check(c.adead_download_read(self.handle, bytes.ptr, bytes.len));
     }
 };
 
-/// A time that a device took. Threads may share one.
+/// A time on a device's clock. Threads may share one.
 pub const Timestamp = struct {
     handle: ?*c.adead_timestamp = null,
 
@@ -172,13 +174,13 @@ pub const Timestamp = struct {
         c.adead_timestamp_destroy(self.handle);
     }
 
-    /// Nanoseconds from `earlier` to this, both of one device. NotReady before both were taken.
+    /// Returns the nanoseconds from `earlier` to this, both of one device. NotReady until the device has taken both.
     pub fn since(self: Timestamp, earlier: Timestamp) Error!u64 {
         return call.asked(u64, c.adead_timestamp_since, .{ self.handle, earlier.handle });
     }
 };
 
-/// Work that was recorded. Threads may share one.
+/// Recorded work. Threads may share one.
 pub const Recording = struct {
     handle: ?*c.adead_recording = null,
 
@@ -187,13 +189,13 @@ pub const Recording = struct {
     }
 };
 
-/// A buffer as an operand of an operation; without one, an optional operand is absent.
+/// A buffer as an operand of an operation. Without a buffer, an optional operand is absent.
 pub const Operand = extern struct {
     raw: c.adead_operand,
 
     pub const none: Operand = .{ .raw = std.mem.zeroes(c.adead_operand) };
 
-    /// The elements begin at byte `offset`. The dimensions are borrowed.
+    /// Makes an operand whose elements begin at byte `offset`. It borrows the dimensions.
     pub fn of(buffer: Buffer, dtype: enums.DType, dims: []const usize, offset: usize) Operand {
         var operand = none;
         operand.raw.buffer = buffer.handle;
@@ -205,69 +207,70 @@ pub const Operand = extern struct {
     }
 };
 
-/// A queue of work on a context's device. One thread at a time.
+/// A queue of work on a context's device. One thread at a time may use it.
 pub const Stream = struct {
     handle: ?*c.adead_stream = null,
 
-    /// Waits for what the stream was given.
+    /// Waits for the stream's work and destroys the stream.
     pub fn deinit(self: Stream) void {
         c.adead_stream_destroy(self.handle);
     }
 
-    /// Enqueues a copy of values to a buffer from byte `offset` on; they are the caller's again when it returns.
+    /// Enqueues a copy of values to a buffer at byte `offset`. The caller may reuse the values when the call returns.
     pub fn upload(self: Stream, to: Buffer, offset: usize, comptime T: type, values: []const T) Error!void {
         const bytes = std.mem.sliceAsBytes(values);
         try check(c.adead_stream_upload(self.handle, to.handle, offset, bytes.ptr, bytes.len));
     }
 
-    /// Enqueues a copy of bytes of a buffer to the host; the download has them.
+    /// Enqueues a copy of bytes of a buffer to the host. The download returns them.
     pub fn download(self: Stream, from: Buffer, offset: usize, bytes: usize) Error!Download {
         return call.made(Download, c.adead_stream_download, .{ self.handle, from.handle, offset, bytes });
     }
 
-    /// Enqueues a copy from one buffer to another. Within one buffer the parts must not overlap.
+    /// Enqueues a copy from one buffer to another. Two ranges of one buffer must not overlap.
     pub fn copy(self: Stream, from: Buffer, from_offset: usize, to: Buffer, to_offset: usize, bytes: usize) Error!void {
         try check(c.adead_stream_copy(self.handle, from.handle, from_offset, to.handle, to_offset, bytes));
     }
 
-    /// Enqueues the zeroing of bytes: whole 4-byte words, but for a buffer's end.
+    /// Enqueues a fill with zeros: whole 4-byte words, except at the buffer's end.
     pub fn clear(self: Stream, buffer: Buffer, offset: usize, bytes: usize) Error!void {
         try check(c.adead_stream_clear(self.handle, buffer.handle, offset, bytes));
     }
 
-    /// Enqueues a kernel, with buffers in the order of their set and binding, and its push constants' bytes.
+    /// Enqueues a kernel, with buffers in the order of set and binding, and the bytes of its push constants.
     pub fn dispatch(self: Stream, kernel: Kernel, buffers: []const Buffer, groups: [3]u32, push: []const u8) Error!void {
         try check(c.adead_stream_dispatch(self.handle, kernel.handle, @ptrCast(buffers.ptr), buffers.len, push.ptr, push.len, &groups));
     }
 
-    /// Enqueues an operation on buffers: its operands in order, and where its result goes, with the dtype and shape that follow
-    /// from them. What only the device can find comes from sync().
+    /// Enqueues an operation on buffers: its operands in order, and a place for the result. The result's dtype and
+    /// shape must be those that follow from the operands. Errors that only the device can find come from sync().
     pub fn run(self: Stream, op: enums.Op, operands: []const Operand, result: Operand, attrs: Attrs) Error!void {
         const all: [*]const c.adead_operand = @ptrCast(operands.ptr);
         try check(c.adead_stream_run(self.handle, @intFromEnum(op), all, operands.len, attrs.handle, &result.raw));
     }
 
-    /// The point after everything that the stream was given so far.
+    /// Makes an event at the point after everything that the stream was given so far.
     pub fn event(self: Stream) Error!Event {
         return call.made(Event, c.adead_stream_event, .{self.handle});
     }
 
-    /// Everything from now on waits for an event of the same device.
+    /// Makes everything from now on wait for an event of the same device.
     pub fn waitEvent(self: Stream, it: Event) Error!void {
         try check(c.adead_stream_wait_event(self.handle, it.handle));
     }
 
-    /// Enqueues the taking of a time.
+    /// Enqueues a timestamp.
     pub fn timestamp(self: Stream) Error!Timestamp {
         return call.made(Timestamp, c.adead_stream_timestamp, .{self.handle});
     }
 
-    /// From here to recordEnd the stream records instead of running. Uploads, downloads, events and timestamps can't be.
+    /// Starts to record the stream's work instead of running it, until recordEnd(). Uploads, downloads, events and
+    /// timestamps can't be recorded.
     pub fn recordBegin(self: Stream) Error!void {
         try check(c.adead_stream_record_begin(self.handle));
     }
 
-    /// What was recorded, to be run any number of times.
+    /// Ends the recording and returns it, to be run any number of times.
     pub fn recordEnd(self: Stream) Error!Recording {
         return call.made(Recording, c.adead_stream_record_end, .{self.handle});
     }
@@ -277,17 +280,17 @@ pub const Stream = struct {
         try check(c.adead_stream_replay(self.handle, recording.handle));
     }
 
-    /// Hands what the stream was given to the device now, without waiting.
+    /// Submits the stream's work to the device now, without waiting.
     pub fn flush(self: Stream) Error!void {
         try check(c.adead_stream_flush(self.handle));
     }
 
-    /// Waits until everything has finished. The first error that the device found in it.
+    /// Waits until all work has finished. Returns the first error that the device found in it.
     pub fn sync(self: Stream) Error!void {
         try check(c.adead_stream_sync(self.handle));
     }
 
-    /// Whether everything has finished.
+    /// Returns whether all work has finished.
     pub fn query(self: Stream) Error!bool {
         return try call.asked(i32, c.adead_stream_query, .{self.handle}) != 0;
     }

@@ -1,4 +1,4 @@
-//! What machine this is: processor, memory, GPUs.
+//! A description of this machine: processor, memory, GPUs.
 
 const std = @import("std");
 const c = @import("c");
@@ -7,7 +7,7 @@ const Error = enums.Error;
 const call = @import("call.zig");
 const check = enums.check;
 
-/// A text of the C interface in an array of its own.
+/// Returns the text in a fixed array of the C interface.
 pub fn text(array: anytype) [:0]const u8 {
     return std.mem.span(@as([*:0]const u8, @ptrCast(array)));
 }
@@ -22,33 +22,33 @@ pub const Hardware = struct {
     pub fn cpuModel(self: *const Hardware) [:0]const u8 {
         return text(&self.raw.cpu_model);
     }
-    /// Instruction-set extensions that kernels may use, with a space between them.
+    /// Returns the instruction-set extensions that kernels may use, separated by spaces.
     pub fn cpuFeatures(self: *const Hardware) [:0]const u8 {
         return text(&self.raw.cpu_features);
     }
-    /// From the nearest.
+    /// Returns the caches, from the nearest level.
     pub fn caches(self: *const Hardware) []const c.adead_cache {
         return self.raw.cpu_caches[0..self.raw.cpu_cache_count];
     }
-    /// The mode that suits the machine.
+    /// Returns the mode that suits the machine.
     pub fn recommended(self: *const Hardware) enums.Mode {
         return @enumFromInt(self.raw.recommended);
     }
 };
 
-/// What a device is; `raw` has the numbers.
+/// Describes a device; `raw` has the numbers.
 pub const DeviceInfo = struct {
     raw: c.adead_device_info,
 
-    /// How to open it: "cpu", "cuda:0", "vulkan:1".
+    /// Returns the name that opens it: "cpu", "cuda:0", "vulkan:1".
     pub fn id(self: *const DeviceInfo) [:0]const u8 {
         return text(&self.raw.id);
     }
-    /// What its maker calls it.
+    /// Returns the vendor's name for it.
     pub fn name(self: *const DeviceInfo) [:0]const u8 {
         return text(&self.raw.name);
     }
-    /// What its kernels are built for.
+    /// Returns what its kernels are built for.
     pub fn arch(self: *const DeviceInfo) [:0]const u8 {
         return text(&self.raw.arch);
     }
@@ -58,7 +58,7 @@ pub const DeviceInfo = struct {
     pub fn driver(self: *const DeviceInfo) [:0]const u8 {
         return text(&self.raw.driver);
     }
-    /// Where it is on the PCI bus, or "".
+    /// Returns its address on the PCI bus, or "".
     pub fn bus(self: *const DeviceInfo) [:0]const u8 {
         return text(&self.raw.bus);
     }
@@ -68,44 +68,44 @@ pub const DeviceInfo = struct {
     pub fn contract(self: *const DeviceInfo) enums.ContractLevel {
         return @enumFromInt(self.raw.contract);
     }
-    /// What names this very device among all; null for a processor.
+    /// Returns its unique identifier; null for a CPU.
     pub fn uuid(self: *const DeviceInfo) ?[16]u8 {
         return if (self.raw.has_uuid != 0) self.raw.uuid else null;
     }
 };
 
-/// An empty report, which says its size first.
+/// Returns an empty report, with its size set.
 pub fn sized(comptime T: type) T {
     var report: T = std.mem.zeroes(T);
     report.struct_size = @sizeOf(T);
     return report;
 }
 
-/// Looks at the machine.
+/// Describes the machine.
 pub fn hardware() Error!Hardware {
     var out: Hardware = .{ .raw = sized(c.adead_hardware) };
     try check(c.adead_hardware_report(&out.raw));
     return out;
 }
 
-/// How many GPUs this machine has, of those that `ADEAD_VISIBLE_DEVICES` leaves.
+/// Returns how many GPUs this machine has, among those that `ADEAD_VISIBLE_DEVICES` allows.
 pub fn gpuCount() Error!usize {
     return call.asked(usize, c.adead_gpu_count, .{});
 }
 
-/// What GPU `index` is: the preferred one is 0. It is not opened.
+/// Describes GPU `index`; 0 is the preferred one. Opens none.
 pub fn gpuInfo(index: usize) Error!DeviceInfo {
     var out: DeviceInfo = .{ .raw = sized(c.adead_device_info) };
     try check(c.adead_gpu_info(index, &out.raw));
     return out;
 }
 
-/// Through how many backends there is GPU `index`.
+/// Returns how many backends see GPU `index`.
 pub fn gpuBackendCount(index: usize) Error!usize {
     return call.asked(usize, c.adead_gpu_backend_count, .{index});
 }
 
-/// What GPU `index` is through its backend `backend`.
+/// Describes GPU `index` as its backend `backend` sees it.
 pub fn gpuBackendInfo(index: usize, backend: usize) Error!DeviceInfo {
     var out: DeviceInfo = .{ .raw = sized(c.adead_device_info) };
     try check(c.adead_gpu_backend_info(index, backend, &out.raw));

@@ -1,4 +1,4 @@
-//! Flags that end long work early.
+//! Flags that end long calls early.
 
 const c = @import("c");
 const enums = @import("enums.zig");
@@ -9,35 +9,36 @@ const Error = enums.Error;
 pub const Interrupt = struct {
     handle: ?*c.adead_interrupt = null,
 
-    /// A flag that is not set.
+    /// Makes a flag that is not set.
     pub fn init() Error!Interrupt {
         return call.made(Interrupt, c.adead_interrupt_create, .{});
     }
 
-    /// No watch of it is left.
+    /// Destroys the flag. No watch of it may be left.
     pub fn deinit(self: Interrupt) void {
         c.adead_interrupt_destroy(self.handle);
     }
 
-    /// Sets it, or takes it back; calls that saw it end all the same. Any thread may, and a signal handler.
+    /// Sets or clears the flag. Calls that have seen it set still end early. Any thread may call this, and so may a
+    /// signal handler.
     pub fn set(self: Interrupt, value: bool) void {
         c.adead_interrupt_set(self.handle, @intFromBool(value));
     }
 
-    /// Whether it is set.
+    /// Returns whether the flag is set.
     pub fn isSet(self: Interrupt) bool {
         return c.adead_interrupt_get(self.handle) != 0;
     }
 
-    /// Until the watch's deinit(), long calls of this thread end with NotReady while the flag is set: operations, programs and pipelines
-    /// on the processor, and waiting for a GPU. They give no result, but parts of the slices and buffers that they were to write
-    /// may be written.
+    /// Watches the flag until the watch's deinit(): while the flag is set, long calls of this thread end with NotReady.
+    /// Long calls are operations, programs and pipelines on the CPU, and waits for a GPU. They give no result, but may
+    /// have written parts of their output slices and buffers.
     pub fn watch(self: Interrupt) Watch {
         return .{ .before = c.adead_interrupt_watch(self.handle) };
     }
 };
 
-/// What a thread watches. The last one that was made ends first.
+/// A thread's watch of a flag. The last one made must end first.
 pub const Watch = struct {
     before: ?*const c.adead_interrupt,
 

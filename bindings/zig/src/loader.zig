@@ -1,4 +1,4 @@
-//! Items made ahead in a thread.
+//! Items that a thread makes ahead.
 
 const std = @import("std");
 const c = @import("c");
@@ -9,12 +9,13 @@ const Allocator = std.mem.Allocator;
 const Error = enums.Error;
 const check = enums.check;
 
-/// A loader: items that `source`, of the struct `Source`, makes in a thread of its own, at most `ahead` before who takes them,
-/// counting the one that is being made. One thread at a time takes them.
+/// A loader of items that `source`, of the struct `Source`, makes in a thread of its own. The thread is at most `ahead`
+/// items before the consumer, including the one that is being made. One thread at a time may take items.
 ///
-/// `Source` has the type `Item` and `make(self: *Source, item: *Item) !bool`, which makes one in the memory of an earlier one that
-/// is done with, or says false: there is none any more. Where it has `free(self: *Source, item: *Item) void`, that is called for
-/// each of the `ahead + 1` items when the loader goes. `make` and the thread that takes share `source`.
+/// `Source` has the type `Item` and the method `make(self: *Source, item: *Item) !bool`. `make` makes an item in the
+/// memory of an earlier one that was consumed, or returns false if no item is left. If `Source` has `free(self:
+/// *Source, item: *Item) void`, deinit() calls it for each of the `ahead + 1` items. `make` and the consuming thread
+/// share `source`.
 pub fn DataLoader(comptime Source: type) type {
     const Item = Source.Item;
     const Make = @TypeOf(@as(*Source, undefined).make(undefined));
@@ -23,14 +24,14 @@ pub fn DataLoader(comptime Source: type) type {
         handle: ?*c.adead_loader,
 
         const Self = @This();
-        /// What next() may return: also what `make` does.
+        /// The errors of next(), including those of `make`.
         pub const Errors = Error || overlap.ErrorsOf(Make);
 
-        /// What the library asks in its thread. An item goes through it as where it is.
+        /// What the library's thread asks. The library passes an item on as its address.
         const Asked = struct {
             allocator: Allocator,
             source: *Source,
-            /// `ahead` + 1 items: the one behind the newest is being made, the one before the oldest is with who takes them.
+            /// `ahead` + 1 items. The one after the newest is being made; the consumer holds the one before the oldest.
             items: []Item,
             made: usize = 0,
             failed: overlap.Kept(Errors) = .{},
@@ -41,13 +42,13 @@ pub fn DataLoader(comptime Source: type) type {
                 const more = if (Make == bool) self.source.make(item) else self.source.make(item) catch |err| return self.failed.keep(err);
                 if (!more) return c.ADEAD_OK;
                 self.made += 1;
-                // Not its bytes: an item may have none.
+                // Lend the item itself, not its bytes, because an item may have none.
                 return c.adead_batch_borrow(batch, item, 1);
             }
         };
 
-        /// Starts the thread. `first` is what each item is before it is made for the first time, and a failed init() has freed
-        /// none. InvalidArgument unless `ahead` is at least 1, Io where the system has no thread to give.
+        /// Starts the thread. `first` is the initial value of each item; a failed init() has freed none.
+        /// InvalidArgument unless `ahead` is at least 1, Io if the system can't start a thread.
         pub fn init(allocator: Allocator, source: *Source, ahead: usize, first: Item) Error!Self {
             const asked = allocator.create(Asked) catch return failure.outOfMemory();
             errdefer allocator.destroy(asked);
@@ -60,7 +61,7 @@ pub fn DataLoader(comptime Source: type) type {
             return .{ .asked = asked, .handle = handle };
         }
 
-        /// Stops the thread, waits for an item that is just being made, and frees everything.
+        /// Stops the thread, waits for the item that is being made, and frees everything.
         pub fn deinit(self: Self) void {
             c.adead_loader_destroy(self.handle);
             const asked = self.asked;
@@ -69,8 +70,9 @@ pub fn DataLoader(comptime Source: type) type {
             asked.allocator.destroy(asked);
         }
 
-        /// Waits for the next item, which stays until the next call; null when there is none any more. What `make` returned in
-        /// place of an item comes once, behind the items before it, with the text of adead's last error in its thread.
+        /// Waits for the next item, which is valid until the next call; null means that no item is left. An error that
+        /// `make` returned is returned once, after the items before it, with the text of adead's last error in its
+        /// thread.
         pub fn next(self: Self) Errors!?*Item {
             var bytes: usize = 0;
             var data: ?*const anyopaque = null;

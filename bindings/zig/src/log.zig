@@ -1,4 +1,4 @@
-//! What the runtime tells of itself, to a function of the program's or to std.log: docs/logging.md.
+//! Messages of the runtime, passed to a function of the program or to std.log. docs/logging.md is the guide.
 
 const std = @import("std");
 const c = @import("c");
@@ -8,12 +8,12 @@ const Error = enums.Error;
 
 pub const Level = enums.LogLevel;
 
-/// What gets messages: a level, what it is about ("adead.devices"), a text. Both texts go with the call.
+/// Receives messages: a level, a target ("adead.devices") and a text. Both texts are valid only during the call.
 pub const Function = fn (level: Level, target: [:0]const u8, text: [:0]const u8) void;
 
-/// Gives messages of a level and above to a function; one for the process, the last one that was given. Without one, `ADEAD_LOG`
-/// or adead.toml say what is printed to stderr. It is called where a message comes from, by any thread, one call at a time, and
-/// must not call adead. InvalidArgument in such a function; Unsupported in a library built with `-Dminimal`.
+/// Sets the function that receives messages of a level and above. The process has one; the last call wins. Without one,
+/// `ADEAD_LOG` or adead.toml decides what is printed to stderr. Any thread may call the function, one call at a time,
+/// and it must not call adead. InvalidArgument inside such a function; Unsupported in a library built with `-Dminimal`.
 pub fn set(level: Level, comptime function: Function) Error!void {
     const callback = struct {
         fn call(number: c.adead_log_level, target: [*c]const u8, text: [*c]const u8, _: ?*anyopaque) callconv(.c) void {
@@ -23,12 +23,12 @@ pub fn set(level: Level, comptime function: Function) Error!void {
     try check(c.adead_log_set(@intFromEnum(level), callback.call, null));
 }
 
-/// Gives them to std.log, with the scope `.adead`: trace is debug there.
+/// Sends messages to std.log, with the scope `.adead`; trace becomes debug there.
 pub fn toStd(level: Level) Error!void {
     try set(level, forward);
 }
 
-/// Takes the function away.
+/// Removes the function.
 pub fn unset() Error!void {
     try check(c.adead_log_set(c.ADEAD_LOG_OFF, null, null));
 }

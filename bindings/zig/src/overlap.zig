@@ -1,4 +1,5 @@
-//! Batches through a device, several under way at once, with copies beside the work: docs/overlap.md.
+//! Batches through a device: several are in flight at once, and copies overlap with the work. docs/overlap.md is the
+//! guide.
 
 const std = @import("std");
 const c = @import("c");
@@ -13,17 +14,17 @@ const call = @import("call.zig");
 const check = enums.check;
 const Stream = gpu.Stream;
 
-/// The most batches under way at once.
+/// The most batches in flight at once.
 pub const max_depth = c.ADEAD_OVERLAP_MAX_DEPTH;
 
-/// What a callback returns in place of an error that is kept beside: no status of the library's.
+/// The status that a callback returns when an error was kept for the caller. The library has no such status.
 pub const kept_error: c.adead_status = -1;
 
-/// What `work` is given for a batch. It is there for the call only, and its buffers are the library's.
+/// The context of a batch's work. It is valid only during the call, and the library owns its buffers.
 pub const Stage = struct {
-    /// Of which batch: the first one is 0.
+    /// The index of the batch; the first one is 0.
     index: usize,
-    /// Where to enqueue work, which finds the batch there.
+    /// The stream for the batch's work. The upload comes before all work on this stream.
     stream: Stream,
     /// The batch on the device: a buffer of exactly its bytes.
     input: Buffer,
@@ -38,27 +39,28 @@ pub const Stage = struct {
         };
     }
 
-    /// A buffer of so many bytes for results and intermediate values. The n-th call for a batch gives what the n-th call gave
-    /// for an earlier one, with what it had, if that had the same size; else a new one, zeroed.
+    /// Returns a buffer of `bytes` bytes for results and intermediate values. The n-th call for a batch reuses the
+    /// buffer of an earlier batch's n-th call, with its old bytes, if the size is the same. Otherwise it returns a new
+    /// buffer of zeros.
     pub fn buffer(self: *Stage, bytes: usize) Error!Buffer {
         return call.made(Buffer, c.adead_stage_buffer, .{ self.handle, bytes });
     }
 
-    /// What comes to the host when the work is done: bytes of a buffer from an offset on. The last call counts; without one,
-    /// a result of no bytes says that the batch is done.
+    /// Sets the result of the batch: bytes of a buffer from an offset on, to be downloaded when the work is done. The
+    /// last call counts. Without a call, the result has no bytes, and its arrival says that the batch is done.
     pub fn result(self: *Stage, from: Buffer, offset: usize, bytes: usize) void {
-        // It fails for an empty buffer only, which is as good as no result.
+        // This fails only for an empty buffer, which counts as no result.
         _ = c.adead_stage_result(self.handle, from.handle, offset, bytes);
     }
 };
 
-/// A batch's result, where the download put it: until the next call of next() or deinit().
+/// A batch's result, in the memory of the download. It is valid until the next call of next() or deinit().
 pub const Result = struct {
-    /// Of which batch: the first one is 0.
+    /// The index of the batch; the first one is 0.
     index: usize,
     bytes: []const u8,
 
-    /// All of it as values. InvalidArgument if its size is no multiple of theirs.
+    /// Returns the whole result as values. InvalidArgument if its size is not a multiple of theirs.
     pub fn values(self: Result, comptime T: type) Error![]const T {
         if (self.bytes.len == 0) return &.{};
         if (self.bytes.len % @sizeOf(T) != 0 or !std.mem.isAligned(@intFromPtr(self.bytes.ptr), @alignOf(T))) {
@@ -71,17 +73,18 @@ pub const Result = struct {
     }
 };
 
-/// Takes batches through a device, at most `depth` at once, each on a stream of its own: it is uploaded, work is enqueued on it,
-/// and what that names as its result is brought to the host. 1 is sequential, 2 double buffering, 3 triple buffering.
+/// Processes batches on a device, at most `depth` at once, each on its own stream. A batch is uploaded, and its work is
+/// enqueued and names a result, which is downloaded. Depth 1 is sequential, 2 double buffering, 3 triple buffering.
 ///
-/// `source` is a pointer to a struct with two methods. `next(self) !?[]const T` gives the next batch, plain values that need only
-/// stay until it is called again, or null at the end. `work(self, stage: *adead.Stage) !void` enqueues a batch's work on
-/// `stage.stream`.
+/// `source` is a pointer to a struct with two methods. `next(self) !?[]const T` returns the next batch, or null at the
+/// end. Its plain values must stay valid until `next` is called again. `work(self, stage: *adead.Stage) !void` enqueues
+/// a batch's work on `stage.stream`.
 ///
-/// The results are those of a loop that does one batch after the other, whatever the depth: work of a batch begins when the work
-/// of the batch before is done, so `work` may read and write buffers that all batches share. Uploads and downloads run beside it.
-/// `next` and `work` are called in the thread that asks for results, a batch only when fewer than `depth` are under way. An error
-/// of theirs or of the device comes in its batch's place and is the last result.
+/// At every depth the results equal those of a loop that processes one batch after the other. A batch's work begins
+/// when the work of the batch before is done, so `work` may read and write buffers that all batches share. Uploads and
+/// downloads overlap with the work. The thread that asks for results calls `next` and `work`, and calls `next` only
+/// while fewer than `depth` batches are in flight. An error of `next`, `work` or the device is returned in its batch's
+/// place and is the last result.
 ///
 /// InvalidArgument unless the depth is from 1 to `max_depth`.
 pub fn overlap(ctx: Context, allocator: Allocator, source: anytype, depth: usize) Error!Overlap(@TypeOf(source)) {
@@ -104,10 +107,10 @@ pub fn Overlap(comptime Source: type) type {
         handle: ?*c.adead_batches,
 
         const Self = @This();
-        /// What next() may return: also what the source's methods do.
+        /// The errors of next(), including those of the source's methods.
         pub const Errors = Error || ErrorsOf(Next) || ErrorsOf(Work);
 
-        /// What the library asks, and the error that it is given in place of an answer.
+        /// What the library asks, and the error that a callback met instead of answering.
         const Asked = struct {
             source: Source,
             failed: Kept(Errors) = .{},
@@ -127,13 +130,13 @@ pub fn Overlap(comptime Source: type) type {
             }
         };
 
-        /// Waits for what is under way and frees everything.
+        /// Waits for the batches in flight and frees everything.
         pub fn deinit(self: *Self) void {
             c.adead_batches_destroy(self.handle);
             self.allocator.destroy(self.asked);
         }
 
-        /// Waits for the next result; null when there is none any more.
+        /// Waits for the next result; null means that no result is left.
         pub fn next(self: *Self) Errors!?Result {
             var index: usize = 0;
             var bytes: usize = 0;
@@ -147,7 +150,7 @@ pub fn Overlap(comptime Source: type) type {
     };
 }
 
-/// An error of a callback, with its text, until the caller is told of it.
+/// An error of a callback, with its text, until it is returned to the caller.
 pub fn Kept(comptime Errors: type) type {
     return struct {
         err: ?Errors = null,
@@ -165,7 +168,7 @@ pub fn Kept(comptime Errors: type) type {
     };
 }
 
-/// The errors of what a function returns.
+/// The errors of a function's return type.
 pub fn ErrorsOf(comptime Returned: type) type {
     return switch (@typeInfo(Returned)) {
         .error_union => |it| it.error_set,
@@ -173,7 +176,7 @@ pub fn ErrorsOf(comptime Returned: type) type {
     };
 }
 
-/// What a function returns where it does not fail.
+/// The return type of a function without its errors.
 pub fn ErrorFree(comptime Returned: type) type {
     return switch (@typeInfo(Returned)) {
         .error_union => |it| it.payload,

@@ -1,4 +1,5 @@
-//! Fused pipelines: operations recorded first, then run as a whole. docs/pipelines.md tells what is fused.
+//! Fused pipelines: the caller records operations first, then runs them as a whole. docs/pipelines.md says what is
+//! fused.
 
 const std = @import("std");
 const c = @import("c");
@@ -11,33 +12,33 @@ const Tensor = tensor.Tensor;
 const call = @import("call.zig");
 const check = enums.check;
 
-/// A value of a pipeline: an input, a constant, or the result of an operation. Another pipeline refuses it.
+/// A value of a pipeline: an input, a constant, or the result of an operation. Other pipelines refuse it.
 pub const Value = enum(c.adead_value) {
-    /// An optional operand that is left out.
+    /// Stands for an absent optional operand.
     none = std.math.maxInt(c.adead_value),
     _,
 };
 
-/// Operations under construction. One thread at a time.
+/// A pipeline under construction. One thread at a time may use it.
 pub const Pipeline = struct {
     handle: ?*c.adead_chain = null,
 
-    /// Gives it up. What was compiled of it stays.
+    /// Destroys the pipeline. What was compiled from it stays valid.
     pub fn deinit(self: Pipeline) void {
         c.adead_chain_destroy(self.handle);
     }
 
-    /// A tensor that is given each time it runs, in the order of these calls.
+    /// Adds an input: a tensor that the caller passes at each run, in the order of these calls.
     pub fn input(self: Pipeline, dtype: enums.DType, dims: []const usize) Error!Value {
         return call.word(Value, c.adead_chain_input, .{ self.handle, @intFromEnum(dtype), dims.ptr, dims.len });
     }
 
-    /// A tensor that is the same each time, such as weights. It may be given up.
+    /// Adds a constant: a tensor that is the same in each run, such as weights. The caller may destroy its handle.
     pub fn constant(self: Pipeline, of: Tensor) Error!Value {
         return call.word(Value, c.adead_chain_constant, .{ self.handle, of.handle });
     }
 
-    /// An operation on values in the order of docs/operations.md; trailing optional ones may be left out.
+    /// Adds an operation on values, in the order of docs/operations.md. Trailing optional ones may be left out.
     pub fn op(self: Pipeline, what: enums.Op, operands: []const Value, attrs: Attrs) Error!Value {
         var out: c.adead_value = 0;
         const values: [*c]const c.adead_value = @ptrCast(operands.ptr);
@@ -45,29 +46,29 @@ pub const Pipeline = struct {
         return @enumFromInt(out);
     }
 
-    /// A value's elements in another shape of as many, without a copy.
+    /// Reshapes a value without a copy; the new shape must have as many elements.
     pub fn reshape(self: Pipeline, value: Value, dims: []const usize) Error!Value {
         return call.word(Value, c.adead_chain_reshape, .{ self.handle, @intFromEnum(value), dims.ptr, dims.len });
     }
 
-    /// Says that a value comes out: in the order of these calls. Without any, the last value does.
+    /// Makes a value an output, in the order of these calls. Without any call, the last value is the output.
     pub fn output(self: Pipeline, value: Value) Error!void {
         try check(c.adead_chain_output(self.handle, @intFromEnum(value)));
     }
 
-    /// Runs it once, its constants as they are; `outputs` has room for as many tensors as it gives. What it was compiled to
-    /// serves the next one with the same operations and shapes.
+    /// Runs the pipeline once with its constants; `outputs` must have room for all outputs. The compiled form is
+    /// cached: the next pipeline with the same operations and shapes reuses it.
     pub fn execute(self: Pipeline, outputs: []Tensor) Error!void {
         try check(c.adead_chain_execute(self.handle, @ptrCast(outputs.ptr), outputs.len));
     }
 
-    /// Plans it for the device that takes least.
+    /// Plans it for the device with the lowest estimated time.
     pub fn compile(self: Pipeline) Error!Compiled {
         return call.made(Compiled, c.adead_chain_compile, .{self.handle});
     }
 };
 
-/// A pipeline planned for a device, to be run any number of times. Threads may share one.
+/// A pipeline that was planned for a device, to be run any number of times. Threads may share one.
 pub const Compiled = struct {
     handle: ?*c.adead_compiled = null,
 
@@ -75,24 +76,24 @@ pub const Compiled = struct {
         c.adead_compiled_destroy(self.handle);
     }
 
-    /// Its outputs, given its inputs; there is room for as many as it gives.
+    /// Runs it with its inputs and writes its outputs, for which `outputs` must have room.
     pub fn run(self: Compiled, inputs: []const Tensor, outputs: []Tensor) Error!void {
         try check(c.adead_compiled_run(self.handle, @ptrCast(inputs.ptr), inputs.len, @ptrCast(outputs.ptr), outputs.len));
     }
 
-    /// What it is: inputs, outputs, operations, steps, memory, device.
+    /// Describes it: inputs, outputs, operations, steps, memory, device.
     pub fn info(self: Compiled) Error!c.adead_compiled_info {
         var out = hardware.sized(c.adead_compiled_info);
         try check(c.adead_compiled_describe(self.handle, &out));
         return out;
     }
 
-    /// The plan, a line for each step. It goes with this.
+    /// Returns the plan as text, with a line for each step. The text lives as long as this object.
     pub fn text(self: Compiled) Error![:0]const u8 {
         return call.text(c.adead_compiled_text, .{self.handle});
     }
 
-    /// The plan as a graph in the DOT language, which Graphviz draws. It goes with this.
+    /// Returns the plan as a graph in the DOT language, which Graphviz draws. The text lives as long as this object.
     pub fn dot(self: Compiled) Error![:0]const u8 {
         return call.text(c.adead_compiled_dot, .{self.handle});
     }

@@ -1,4 +1,4 @@
-//! Profiles: what a context's operations, kernels and transfers took, and where they ran.
+//! Profiles: how long a context's operations, kernels and transfers took, and where they ran.
 
 const std = @import("std");
 const c = @import("c");
@@ -8,36 +8,38 @@ const sized = @import("hardware.zig").sized;
 const Error = enums.Error;
 const check = enums.check;
 
-/// A profile of a context: `Context.profile` begins it, `finish` ends it.
+/// A profile of a context: `Context.profile` starts it, `finish` ends it.
 pub const Profile = struct {
     handle: ?*c.adead_profile = null,
 
-    /// Gives it up, and the texts of its report with it. One that is under way ends.
+    /// Destroys the profile and the texts of its report. An active profile ends.
     pub fn deinit(self: Profile) void {
         c.adead_profile_destroy(self.handle);
     }
 
-    /// Ends it: what was recorded, in memory of the allocator's; texts are the profile's and stay until `deinit`. Waits for what the
-    /// context enqueued; synchronize streams of your own before. InvalidArgument if it is finished already.
+    /// Ends the profile and returns its report, in memory of the allocator. The profile owns the texts, which stay
+    /// valid until `deinit`. Waits for everything that the context has enqueued; synchronise your own streams before.
+    /// InvalidArgument if the profile has already ended.
     pub fn finish(self: Profile, allocator: std.mem.Allocator) Error!Report {
         try check(c.adead_profile_finish(self.handle));
         return self.report(allocator);
     }
 
-    /// A finished profile as a table. Like the other two, the text is the profile's and stays until `deinit`.
+    /// Returns a finished profile as a table. As for the next two functions, the profile owns the text, which stays
+    /// valid until `deinit`.
     pub fn table(self: Profile) Error![:0]const u8 {
         return written(self.handle, c.adead_profile_table);
     }
-    /// As JSON.
+    /// Returns it as JSON.
     pub fn json(self: Profile) Error![:0]const u8 {
         return written(self.handle, c.adead_profile_json);
     }
-    /// As a trace for Perfetto and chrome://tracing.
+    /// Returns it as a trace for Perfetto and chrome://tracing.
     pub fn trace(self: Profile) Error![:0]const u8 {
         return written(self.handle, c.adead_profile_trace);
     }
 
-    /// What a finished profile recorded, once more.
+    /// Returns the report of a finished profile again.
     pub fn report(self: Profile, allocator: std.mem.Allocator) Error!Report {
         var summary = sized(c.adead_profile_summary);
         try check(c.adead_profile_report(self.handle, &summary));
@@ -50,14 +52,14 @@ pub const Profile = struct {
     }
 };
 
-/// A text that a function of the C interface writes.
+/// Returns a text that a function of the C interface writes.
 fn written(handle: ?*c.adead_profile, write: anytype) Error![:0]const u8 {
     var out: [*c]const u8 = null;
     try check(write(handle, &out));
     return std.mem.span(@as([*:0]const u8, out));
 }
 
-/// Every element that a function of the C interface fills.
+/// Returns every element that a function of the C interface fills in.
 fn all(comptime T: type, comptime Raw: type, handle: ?*c.adead_profile, count: usize, at: anytype, allocator: std.mem.Allocator) Error![]T {
     const list = allocator.alloc(T, count) catch return failure.outOfMemory();
     errdefer allocator.free(list);
@@ -68,16 +70,16 @@ fn all(comptime T: type, comptime Raw: type, handle: ?*c.adead_profile, count: u
     return list;
 }
 
-/// What was recorded. Times are nanoseconds, those of records since the profile's beginning.
+/// The report of a profile. Times are nanoseconds; those of records count from the profile's start.
 pub const Report = struct {
     allocator: std.mem.Allocator,
     /// Every piece of work, in the order in which the calls returned.
     records: []Record,
-    /// By kind, name, device and reason; what took longest is first.
+    /// By kind, name, device and reason; the one with the longest total time is first.
     totals: []Total,
     /// The devices that worked.
     devices: []Device,
-    /// ns, busy_ns, overlapped_ns, overlap, and how many records were dropped.
+    /// ns, busy_ns, overlapped_ns, overlap, and the number of dropped records.
     summary: c.adead_profile_summary,
 
     pub fn deinit(self: Report) void {
@@ -87,7 +89,7 @@ pub const Report = struct {
     }
 };
 
-/// From when to when, in nanoseconds since the profile's beginning.
+/// A begin and an end, in nanoseconds since the profile's start.
 pub const Span = struct {
     begin_ns: u64,
     end_ns: u64,
@@ -97,46 +99,46 @@ pub const Span = struct {
     }
 };
 
-/// A piece of work: an operation, a user's kernel, a transfer; `raw` has the numbers.
+/// A piece of work: an operation, a user's kernel or a transfer; `raw` has the numbers.
 pub const Record = struct {
     raw: c.adead_profile_record,
 
     pub fn activity(self: Record) enums.Activity {
         return @enumFromInt(self.raw.activity);
     }
-    /// The operation's or the kernel's name; of the others, that of their kind.
+    /// Returns the name of the operation or the kernel; for other work, the name of its kind.
     pub fn name(self: Record) [:0]const u8 {
         return std.mem.span(self.raw.name);
     }
-    /// What it worked on: dtypes and shapes, a kernel's workgroups, the operation that bytes travel for.
+    /// Returns the operands: dtypes and shapes, a kernel's workgroups, or the operation that a transfer serves.
     pub fn operands(self: Record) [:0]const u8 {
         return std.mem.span(self.raw.operands);
     }
-    /// The device's id.
+    /// Returns the device's id.
     pub fn device(self: Record) [:0]const u8 {
         return std.mem.span(self.raw.device_id);
     }
-    /// Why there; of "threshold", `raw.threshold` is how many elements.
+    /// Returns why it ran there. For "threshold", `raw.threshold` is the threshold in elements.
     pub fn reason(self: Record) [:0]const u8 {
         return std.mem.span(self.raw.reason);
     }
-    /// The call.
+    /// Returns the time of the call.
     pub fn host(self: Record) Span {
         return .{ .begin_ns = self.raw.host_begin_ns, .end_ns = self.raw.host_end_ns };
     }
-    /// The work itself, on the host's clock; null where the device takes no times, and for work that was not done when the profile
-    /// ended.
+    /// Returns the time of the work itself, on the host's clock. Null if the device measures no times, and for work
+    /// that had not finished when the profile ended.
     pub fn work(self: Record) ?Span {
         if (self.raw.has_work == 0) return null;
         return .{ .begin_ns = self.raw.work_begin_ns, .end_ns = self.raw.work_end_ns };
     }
-    /// Cycles of the processor's time stamp counter; null on GPUs and where the processor has none.
+    /// Returns the cycles of the processor's time stamp counter; null on GPUs and on processors without a counter.
     pub fn cycles(self: Record) ?u64 {
         return if (self.raw.has_cycles != 0) self.raw.cycles else null;
     }
 };
 
-/// What was recorded of one kind and name, on one device, for one reason; `raw` has the numbers.
+/// The total of records with one kind, name, device and reason; `raw` has the numbers.
 pub const Total = struct {
     raw: c.adead_profile_total,
 
@@ -146,11 +148,11 @@ pub const Total = struct {
     pub fn name(self: Total) [:0]const u8 {
         return std.mem.span(self.raw.name);
     }
-    /// The device's id.
+    /// Returns the device's id.
     pub fn device(self: Total) [:0]const u8 {
         return std.mem.span(self.raw.device_id);
     }
-    /// Why there; of "threshold", `raw.threshold` is how many elements.
+    /// Returns why the work ran there. For "threshold", `raw.threshold` is the threshold in elements.
     pub fn reason(self: Total) [:0]const u8 {
         return std.mem.span(self.raw.reason);
     }
@@ -163,7 +165,7 @@ pub const Device = struct {
     pub fn id(self: Device) [:0]const u8 {
         return std.mem.span(self.raw.id);
     }
-    /// Where its peak figures are from; null where there are none.
+    /// Returns the source of its peak rates; null if there are none.
     pub fn figures(self: Device) ?[:0]const u8 {
         return if (self.raw.figures) |text| std.mem.span(@as([*:0]const u8, text)) else null;
     }

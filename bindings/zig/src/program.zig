@@ -1,4 +1,4 @@
-//! Programs: decoded, checked, run, written again.
+//! Programs: decode, check, run and encode them.
 
 const std = @import("std");
 const c = @import("c");
@@ -10,11 +10,11 @@ const Tensor = @import("tensor.zig").Tensor;
 const call = @import("call.zig");
 const check = enums.check;
 
-/// A named input or output of a program; `raw` has the numbers. What it shows belongs to the program.
+/// A named input or output of a program; `raw` has the numbers. Its texts belong to the program.
 pub const Slot = struct {
     raw: c.adead_slot,
 
-    /// The tensor's name; for AGPU programs the host address as text, such as "0x1000".
+    /// Returns the tensor's name; for AGPU programs the host address as text, such as "0x1000".
     pub fn name(self: *const Slot) [:0]const u8 {
         return std.mem.span(self.raw.name);
     }
@@ -27,7 +27,7 @@ pub const Slot = struct {
     pub fn direction(self: *const Slot) enums.Direction {
         return @enumFromInt(self.raw.direction);
     }
-    /// Whether the caller must supply it.
+    /// Returns whether the caller must bind a tensor to it.
     pub fn required(self: *const Slot) bool {
         return self.raw.required != 0;
     }
@@ -37,7 +37,7 @@ pub const Slot = struct {
 pub const Program = struct {
     handle: ?*c.adead_program = null,
 
-    /// Decodes an .adead file, an AGPU binary, an AHYB file, .hex text or program text: which one, the bytes say.
+    /// Decodes an .adead file, an AGPU binary, an AHYB file, .hex text or program text. The bytes determine the format.
     pub fn decode(bytes: []const u8) Error!Program {
         return call.made(Program, c.adead_program_decode, .{ bytes.ptr, bytes.len });
     }
@@ -56,17 +56,18 @@ pub const Program = struct {
         c.adead_program_destroy(self.handle);
     }
 
-    /// What it was decoded from.
+    /// Returns the format that it was decoded from.
     pub fn format(self: Program) Error!enums.Format {
         return call.word(enums.Format, c.adead_program_format, .{self.handle});
     }
 
-    /// The number of instructions.
+    /// Returns the number of instructions.
     pub fn length(self: Program) Error!usize {
         return call.asked(usize, c.adead_program_length, .{self.handle});
     }
 
-    /// The program as a file of that format. It belongs to the program. Unsupported where the format has no words for it.
+    /// Encodes the program as a file of a format. The bytes belong to the program. Unsupported if the format can't
+    /// express it.
     pub fn encode(self: Program, as: enums.Format) Error![]const u8 {
         var data: ?*const anyopaque = null;
         var bytes: usize = 0;
@@ -75,22 +76,22 @@ pub const Program = struct {
         return first[0..bytes];
     }
 
-    /// Text that assemble() makes this program of again. It belongs to the program.
+    /// Returns text from which assemble() makes this program again. It belongs to the program.
     pub fn disassemble(self: Program) Error![:0]const u8 {
         return call.text(c.adead_program_disassemble, .{self.handle});
     }
 
-    /// How many things a user should know of the program.
+    /// Returns the number of notes on the program, such as skipped parts and opcodes that do nothing.
     pub fn noteCount(self: Program) Error!usize {
         return call.asked(usize, c.adead_program_note_count, .{self.handle});
     }
 
-    /// One of those. It belongs to the program.
+    /// Returns note `index`. It belongs to the program.
     pub fn noteAt(self: Program, index: usize) Error![:0]const u8 {
         return call.text(c.adead_program_note_at, .{ self.handle, index });
     }
 
-    /// The number of named inputs and outputs.
+    /// Returns the number of named inputs and outputs.
     pub fn slotCount(self: Program) Error!usize {
         return call.asked(usize, c.adead_program_slot_count, .{self.handle});
     }
@@ -101,25 +102,25 @@ pub const Program = struct {
         return out;
     }
 
-    /// Checks everything that can be without data, and gives the most bytes that a run takes at once. `memory_limit` 0 is the
-    /// default limit.
+    /// Checks the program as far as is possible without data. Returns the most bytes that a run takes at the same time.
+    /// `memory_limit` 0 is the default limit.
     pub fn validate(self: Program, memory_limit: usize) Error!usize {
         return call.asked(usize, c.adead_program_validate, .{ self.handle, memory_limit });
     }
 };
 
-/// A tensor for a program's slot of that name.
+/// Binds a tensor to the program's slot of a name.
 pub const Binding = struct { name: [:0]const u8, tensor: Tensor };
 
-/// How to run a program. What is left out has the core's default.
+/// Options of a run. What is left out has the core's default.
 pub const RunOptions = struct {
-    /// The most bytes that registers, temporaries and outputs may take at once.
+    /// The most bytes that registers, temporaries and outputs may take at the same time.
     memory_limit: ?usize = null,
-    /// Whether instructions that don't depend on each other may run at the same time; the results are the same.
+    /// Whether independent instructions may run at the same time. The results are the same.
     parallel: ?bool = null,
 };
 
-/// Context.runProgram. `scratch` holds the names for the call.
+/// Implements Context.runProgram. `scratch` holds the names during the call.
 pub fn run(ctx: Context, program: Program, scratch: std.mem.Allocator, bindings: []const Binding, options: RunOptions) Error!Outcome {
     var raw = enums.run_options;
     if (options.memory_limit) |limit| raw.memory_limit = limit;
@@ -135,29 +136,29 @@ pub fn run(ctx: Context, program: Program, scratch: std.mem.Allocator, bindings:
     return call.made(Outcome, c.adead_program_run, .{ ctx.handle, program.handle, names.ptr, tensors.ptr, bindings.len, &raw });
 }
 
-/// What one instruction did in a run; `raw` has the numbers.
+/// Statistics of one instruction in a run; `raw` has the numbers.
 pub const Trace = struct {
     raw: c.adead_trace,
 
     pub fn name(self: *const Trace) [:0]const u8 {
         return hardware.text(&self.raw.name);
     }
-    /// The device that it ran on.
+    /// Returns the device that it ran on.
     pub fn device(self: *const Trace) [:0]const u8 {
         return hardware.text(&self.raw.device);
     }
 };
 
-/// What a program's run gave.
+/// The outcome of a program's run.
 pub const Outcome = struct {
     handle: ?*c.adead_outcome = null,
 
-    /// Tensors taken from it stay.
+    /// Destroys the outcome. Tensors taken from it stay valid.
     pub fn deinit(self: Outcome) void {
         c.adead_outcome_destroy(self.handle);
     }
 
-    /// The output of that name, as a tensor of the caller's.
+    /// Returns the output of a name, as a tensor that the caller must destroy.
     pub fn output(self: Outcome, name: [:0]const u8) Error!Tensor {
         return call.made(Tensor, c.adead_outcome_output, .{ self.handle, name.ptr });
     }
@@ -166,12 +167,12 @@ pub const Outcome = struct {
         return call.asked(usize, c.adead_outcome_output_count, .{self.handle});
     }
 
-    /// The name of output `index`, in the order of the program's slots. It belongs to the outcome.
+    /// Returns the name of output `index`, in the order of the program's slots. It belongs to the outcome.
     pub fn outputName(self: Outcome, index: usize) Error![:0]const u8 {
         return call.text(c.adead_outcome_output_name, .{ self.handle, index });
     }
 
-    /// The run in numbers: instructions, memory, flops, seconds.
+    /// Returns the statistics of the run: instructions, memory, flops, seconds.
     pub fn report(self: Outcome) Error!c.adead_outcome_stats {
         var out = hardware.sized(c.adead_outcome_stats);
         try check(c.adead_outcome_report(self.handle, &out));

@@ -8,7 +8,8 @@ const call = @import("call.zig");
 const check = enums.check;
 const DType = enums.DType;
 
-/// Whether `T` is what elements of a dtype are. f16 is Zig's; bf16 is its bits, as u16; a bool is a byte, true where it is not 0.
+/// Returns whether `T` holds elements of a dtype. f16 is Zig's f16. bf16 is its bits, as u16. A bool is a byte; every
+/// byte except 0 is true.
 fn isElement(comptime T: type, dtype: DType) bool {
     return switch (T) {
         f32 => dtype == .f32,
@@ -38,15 +39,15 @@ fn dtypeOf(comptime T: type) DType {
 pub const Tensor = extern struct {
     handle: ?*c.adead_tensor = null,
 
-    /// An optional operand that is absent.
+    /// Stands for an absent optional operand.
     pub const none: Tensor = .{};
 
-    /// A tensor with a copy of these values.
+    /// Makes a tensor with a copy of these values.
     pub fn init(comptime T: type, dims: []const usize, values: []const T) Error!Tensor {
         return initBytes(dtypeOf(T), dims, std.mem.sliceAsBytes(values));
     }
 
-    /// A tensor with a copy of these bytes: elements in native byte order, row-major.
+    /// Makes a tensor with a copy of these bytes: elements in native byte order, row-major.
     pub fn initBytes(element: DType, dims: []const usize, values: []const u8) Error!Tensor {
         return call.made(Tensor, c.adead_tensor_create, .{ @intFromEnum(element), dims.ptr, dims.len, values.ptr, values.len });
     }
@@ -59,17 +60,17 @@ pub const Tensor = extern struct {
         c.adead_tensor_destroy(self.handle);
     }
 
-    /// Another handle of the same values, without a copy.
+    /// Makes another handle of the same values, without a copy.
     pub fn clone(self: Tensor) Error!Tensor {
         return call.made(Tensor, c.adead_tensor_clone, .{self.handle});
     }
 
-    /// The same values in another shape, without a copy.
+    /// Returns the same values in another shape, without a copy.
     pub fn reshape(self: Tensor, dims: []const usize) Error!Tensor {
         return call.made(Tensor, c.adead_tensor_reshape, .{ self.handle, dims.ptr, dims.len });
     }
 
-    /// Whether the values are in host memory ("cpu") or on the device of that id. `Context.to` moves them.
+    /// Returns whether the values are in host memory ("cpu") or on the device of an id. `Context.to` copies them.
     pub fn isOn(self: Tensor, device: [:0]const u8) Error!bool {
         return try call.asked(i32, c.adead_tensor_is_on, .{ self.handle, device.ptr }) != 0;
     }
@@ -78,7 +79,7 @@ pub const Tensor = extern struct {
         return call.word(DType, c.adead_tensor_dtype, .{self.handle});
     }
 
-    /// The dimensions. They belong to the tensor and go with it.
+    /// Returns the dimensions. They live as long as the tensor.
     pub fn shape(self: Tensor) Error![]const usize {
         var rank: usize = 0;
         var dims: [*c]const usize = null;
@@ -87,7 +88,7 @@ pub const Tensor = extern struct {
         return if (rank == 0) &.{} else dims[0..rank];
     }
 
-    /// The elements' bytes, native and row-major. They belong to the tensor and its clones and go with the last of them.
+    /// Returns the elements' bytes, native and row-major. They live as long as the last of the tensor and its clones.
     pub fn bytes(self: Tensor) Error![]const u8 {
         var length: usize = 0;
         var data_: ?*const anyopaque = null;
@@ -97,7 +98,7 @@ pub const Tensor = extern struct {
         return first[0..length];
     }
 
-    /// The elements, as bytes() has them. DtypeMismatch if they are not T.
+    /// Returns the elements, in the memory of bytes(). DtypeMismatch if they are not T.
     pub fn data(self: Tensor, comptime T: type) Error![]const T {
         if (!isElement(T, try self.dtype())) return error.DtypeMismatch;
         const all = try self.bytes();
@@ -105,7 +106,7 @@ pub const Tensor = extern struct {
         return std.mem.bytesAsSlice(T, @as([]align(@alignOf(T)) const u8, @alignCast(all)));
     }
 
-    /// Copies all elements. InvalidArgument unless the slice has exactly as many bytes.
+    /// Copies all elements. InvalidArgument unless the slice has exactly their size in bytes.
     pub fn read(self: Tensor, comptime T: type, to: []T) Error!void {
         if (!isElement(T, try self.dtype())) return error.DtypeMismatch;
         const room = std.mem.sliceAsBytes(to);
@@ -113,7 +114,7 @@ pub const Tensor = extern struct {
     }
 };
 
-/// Attributes of an operation, each with its default until it is set.
+/// Attributes of an operation. Each has its default until it is set.
 pub const Attrs = struct {
     handle: ?*c.adead_attrs = null,
 
@@ -121,13 +122,13 @@ pub const Attrs = struct {
         c.adead_attrs_destroy(self.handle);
     }
 
-    /// Sets an attribute from text, as docs/operations.md lists them: "-1", "0x3f000000", "relu", "1,0,2".
+    /// Sets an attribute from text, as in docs/operations.md: "-1", "0x3f000000", "relu", "1,0,2".
     pub fn set(self: *Attrs, op: enums.Op, name: [*:0]const u8, value: [*:0]const u8) Error!void {
         if (self.handle == null) try check(c.adead_attrs_create(&self.handle));
         try check(c.adead_attrs_set(self.handle, @intFromEnum(op), name, value));
     }
 
-    /// What an operation's options say of an attribute; nothing if they leave it out.
+    /// Sets an attribute from an operation's option, if the option is present.
     pub fn give(self: *Attrs, op: enums.Op, name: [*:0]const u8, value: anytype) Error!void {
         const it = value orelse return;
         var buffer: [16 * c.ADEAD_MAX_RANK]u8 = undefined;
@@ -136,7 +137,7 @@ pub const Attrs = struct {
             i32 => if (it == c.ADEAD_AXIS_ALL) "all" else print(&buffer, "{d}", .{it}),
             f32 => print(&buffer, "0x{x:0>8}", .{@as(u32, @bitCast(it))}),
             []const i32 => list(&buffer, it),
-            // A number that is no value has no name: the operation refuses the empty word.
+            // An unknown number has no name. The operation refuses the empty word.
             else => |E| std.enums.tagName(E, it) orelse "",
         };
         try self.set(op, name, text);
@@ -147,7 +148,7 @@ pub const Attrs = struct {
         return text[0 .. text.len - 1 :0];
     }
 
-    /// Longer than any permutation of axes can be, it is cut in a way that is none.
+    /// Writes a list of axes. A list longer than any permutation is cut to one that is invalid.
     fn list(buffer: []u8, values: []const i32) [*:0]const u8 {
         var length: usize = 0;
         for (values, 0..) |value, i| {

@@ -1,4 +1,4 @@
-//! The Zig API on the CPU: what each call gives, and how it fails.
+//! The Zig API on the CPU: the results of each call, and its errors.
 
 const std = @import("std");
 const adead = @import("adead");
@@ -11,7 +11,7 @@ const expectEqualStrings = std.testing.expectEqualStrings;
 
 const without_texts = "this is a minimal build of adead, which has no texts of programs, choices and plans: build it without ADEAD_MINIMAL";
 
-/// The call failed with the error and a text that has these words.
+/// Checks that the call fails with the error and a text that contains these words.
 fn fails(expected: adead.Error, words: []const u8, result: anytype) !void {
     try std.testing.expectError(expected, result);
     if (std.mem.indexOf(u8, adead.lastError(), words) == null) {
@@ -394,7 +394,7 @@ test "long work ends" {
     try expect(!stop.isSet());
     stop.set(true);
     try expect(stop.isSet());
-    try expectSame(try ctx.matmul(x, x, .{}), try expected.clone()); // Nobody watches it.
+    try expectSame(try ctx.matmul(x, x, .{}), try expected.clone()); // No thread watches the flag.
     stop.set(false);
     {
         const watch = stop.watch();
@@ -406,7 +406,7 @@ test "long work ends" {
         setting.join();
         try expectEqual(error.NotReady, ended);
         try fails(error.NotReady, "interrupted", ctx.matmul(x, x, .{}));
-        // The inner one counts, and then the outer one again.
+        // The inner watch counts, and then the outer one again.
         const inner = try adead.Interrupt.init();
         defer inner.deinit();
         {
@@ -440,7 +440,7 @@ test "pipelines" {
     const b = try Tensor.init(f32, &.{24}, &values(24, 3));
     defer b.deinit();
 
-    // relu(x·w + b)·w + x by single calls.
+    // Computes relu(x·w + b)·w + x by single calls.
     const product = try ctx.matmul(x, w, .{});
     defer product.deinit();
     const sum = try ctx.add(product, b);
@@ -576,7 +576,7 @@ test "profiles" {
     again.deinit();
 }
 
-/// What the logger below was told.
+/// The messages that the logger below has received.
 const Told = struct {
     var opened: usize = 0;
     var details: usize = 0;
@@ -613,12 +613,12 @@ test "messages" {
     Told.open();
     try expectEqual(2, Told.opened);
     try expect(Told.details > 0);
-    // Any thread calls it, one at a time.
+    // Any thread may call it, one call at a time.
     var threads: [4]std.Thread = undefined;
     for (&threads) |*thread| thread.* = try std.Thread.spawn(.{}, Told.open, .{});
     for (threads) |thread| thread.join();
     try expectEqual(6, Told.opened);
-    // The last one that was given, alone.
+    // Only the last function receives messages.
     try adead.log.set(.info, Told.other);
     Told.open();
     try expect(Told.others > 0);

@@ -1,6 +1,6 @@
-//! The conformance cases through the Zig API: tests/conformance/FORMAT.md, bit for bit; read by what the C runner reads them with.
-//! Every case runs by its operation's number, and, where its operands and attributes can be written so, by its operation's own
-//! method too. A pipeline is compiled and run, and executed.
+//! Runs the conformance cases of tests/conformance/FORMAT.md through the Zig API and compares bit for bit. The C
+//! runner's code reads them. Every case runs by its operation's number, and also by the operation's own method if that
+//! can express its operands and attributes. A pipeline is compiled and run, and also executed.
 //!
 //!     zig build conformance -- [--list] FOLDER [ID-PREFIX ...]
 
@@ -19,12 +19,12 @@ var ran: usize = 0;
 var pipelines: usize = 0;
 var by_method: usize = 0;
 
-/// What of a case's attributes an operation's options have room and a type for.
+/// A case's attributes that an operation's options can express.
 const Attributes = struct {
     case: *const cases.test_case,
     used: usize = 0,
     expressible: bool = true,
-    /// How many lists there are among them.
+    /// The number of lists among them.
     lists: usize = 0,
 
     pub fn take(self: *Attributes, name: []const u8, to: anytype) void {
@@ -70,10 +70,10 @@ const Attributes = struct {
         }
     }
 };
-/// The lists that an operation's attributes are.
+/// The memory of an operation's list attributes.
 var lists: [3][64]i32 = undefined;
 
-/// Compares what a call gave with what the case says.
+/// Compares the result of a call with the case.
 fn compare(case: *const cases.test_case, result: adead.Error!Tensor) void {
     const expected: [*:0]const u8 = if (case.@"error" != null) case.@"error" else "ok";
     const tensor = result catch |err| {
@@ -99,7 +99,7 @@ fn tensorOf(value: *const cases.value) adead.Error!Tensor {
     return Tensor.initBytes(@enumFromInt(elements.dtype), elements.dims[0..elements.rank], data[0..elements.bytes]);
 }
 
-/// Records a pipeline, its inputs as inputs, or, where they are a run's, as constants.
+/// Records a pipeline. Its inputs become inputs, or constants if they are those of a run.
 fn record(to: adead.Pipeline, recorded: *const cases.pipeline_case, executed: ?*const cases.pipeline_run) adead.Error!void {
     var values: [cases.MAX_VALUES]adead.Value = undefined;
     var inputs: usize = 0;
@@ -133,7 +133,7 @@ fn record(to: adead.Pipeline, recorded: *const cases.pipeline_case, executed: ?*
     for (recorded.gives[0..recorded.give_count]) |give| try to.output(values[give]);
 }
 
-/// What a run gives of what it was compiled to.
+/// Runs a compiled pipeline.
 fn runCompiled(compiled: adead.Error!adead.Compiled, of: *const cases.pipeline_run, outputs: []Tensor) adead.Error!void {
     const plan = try compiled;
     var room: [cases.MAX_OPERANDS]Tensor = @splat(.none);
@@ -157,7 +157,7 @@ fn execute(recorded: *const cases.pipeline_case, of: *const cases.pipeline_run, 
     try pipeline.execute(outputs);
 }
 
-/// Compares what a run gave with what the case says of it.
+/// Compares the result of a run with the case.
 fn compareRun(id: [*:0]const u8, of: *const cases.pipeline_run, result: adead.Error!void, outputs: []const Tensor) void {
     const expected: [*:0]const u8 = if (of.@"error" != null) of.@"error" else "ok";
     defer for (outputs) |output| output.deinit();
@@ -211,7 +211,7 @@ fn run(pointer: [*c]const cases.test_case) callconv(.c) void {
     if (!typed.fits(op, operands)) return;
     var attributes: Attributes = .{ .case = case };
     const result = typed.typed(context, op, operands, &attributes);
-    // An attribute that the method has no name for, or a value that it has no type for: only text can say it.
+    // Only text can express an attribute without an option, or a value without a type.
     if (!attributes.expressible or attributes.used != case.attr_count) {
         if (result) |tensor| tensor.deinit() else |_| {}
         return;

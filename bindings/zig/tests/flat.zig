@@ -1,4 +1,4 @@
-//! What is made and dropped 100,000 times leaves no memory behind: handles, results, and errors.
+//! Objects that are made and dropped 100,000 times leak no memory: handles, results, and errors.
 
 const std = @import("std");
 const adead = @import("adead");
@@ -9,7 +9,7 @@ extern fn fopen(path: [*:0]const u8, mode: [*:0]const u8) ?*anyopaque;
 extern fn fscanf(file: *anyopaque, format: [*:0]const u8, ...) c_int;
 extern fn fclose(file: *anyopaque) c_int;
 
-/// Resident kilobytes, of pages of 4.
+/// Returns the resident kilobytes, for pages of 4 KiB.
 fn resident() !usize {
     var all: usize = 0;
     var pages: usize = 0;
@@ -94,7 +94,7 @@ const Cycles = struct {
     }
 };
 
-/// 100,000 cycles after 10,000 to get into the swing; what they added must be less than six bytes each.
+/// Runs 10,000 cycles to warm up, then 100,000. These must add less than six bytes each.
 fn flat(name: [*:0]const u8, cycle: *const fn (Cycles) anyerror!void, self: Cycles) !void {
     for (0..10_000) |_| try cycle(self);
     const before = try resident();

@@ -1,4 +1,4 @@
-//! The Zig API on a GPU, software or not: kernels, dispatches, recordings.
+//! The Zig API on a GPU, which may be a software device: kernels, dispatches, recordings.
 
 const std = @import("std");
 const adead = @import("adead");

@@ -1,4 +1,4 @@
-//! Layers: the small model of tests/sentences through them, bit for bit as the Rust crate computes it, and misuse.
+//! Layers: the small model of tests/sentences must give the Rust crate's bits. And misuse of layers.
 
 const std = @import("std");
 const adead = @import("adead");
@@ -15,10 +15,10 @@ const model: [:0]const u8 = options.model ++ "";
 const width = 32;
 const row = width * @sizeOf(f32);
 const config: nn.TransformerConfig = .{ .width = width, .heads = 4, .hidden = 48 };
-/// Behind the header of tiny_bits.npy.
+/// The offset after the header of tiny_bits.npy.
 const expected = @embedFile("tiny_bits")[128..];
 
-/// The call failed with the error and a text that has these words.
+/// Checks that the call fails with the error and a text that contains these words.
 fn fails(err: adead.Error, words: []const u8, result: anytype) !void {
     try std.testing.expectError(err, result);
     if (std.mem.indexOf(u8, adead.lastError(), words) == null) {
@@ -27,7 +27,7 @@ fn fails(err: adead.Error, words: []const u8, result: anytype) !void {
     }
 }
 
-/// Takes tensors that are given up together.
+/// Collects tensors that are destroyed together.
 const Scope = struct {
     all: std.ArrayList(Tensor) = .empty,
 
@@ -51,7 +51,7 @@ fn expectSame(a: Tensor, result: adead.Error!Tensor) !void {
     try expectEqualSlices(u8, try a.bytes(), try b.bytes());
 }
 
-/// BERT with mean pooling and normalisation, as sentence-transformers has it.
+/// BERT with mean pooling and normalisation, as in sentence-transformers.
 const Model = struct {
     ctx: adead.Context,
     words: nn.Embedding,
@@ -83,7 +83,8 @@ const Model = struct {
         self.encoder.deinit();
     }
 
-    /// The embeddings of sentences by their tokens, padded to a length, unless they all have it.
+    /// Computes the embeddings of sentences from their tokens. They are padded to a length, unless they all have
+    /// it.
     fn embed(self: Model, batch: []const []const u32, length: usize, padded: bool) !Tensor {
         const ctx = self.ctx;
         const count = batch.len;
@@ -200,7 +201,7 @@ test "layers are their operations" {
     const erf: nn.GELU = .{ .ctx = ctx };
     try expectSame(try scope.keep(ctx.gelu(x, .{ .form = .erf })), erf.forward(x));
 
-    // One sequence needs no batch.
+    // A single sequence needs no batch dimension.
     const weights = try nn.Weights.open(gpa, model);
     defer weights.deinit();
     const encoder = try nn.TransformerEncoder.load(gpa, ctx, weights, "encoder.layer", 1, config);
@@ -239,7 +240,7 @@ test "weights are the file's" {
     const other = "tiny/model.safetensors: the tensor '" ++ name ++ "' is [32]; it must be [4, 8]";
     try fails(error.ShapeMismatch, other, weights.tensor(ctx, name, &.{ 4, 8 }));
     try fails(error.InvalidArgument, "the tensor 'nothing' is not among the file's 37 tensors", weights.dims("nothing"));
-    // The last failure's text, whoever failed.
+    // The last failure's text, whichever call failed.
     try fails(error.ShapeMismatch, "matmul: A is", ctx.matmul(words, words, .{}));
     try fails(error.InvalidArgument, "the tensor 'a.b' is not", weights.part(ctx, "a", ".b", &.{1}));
     try fails(error.Io, "nowhere: No such file", nn.Weights.open(gpa, "nowhere"));

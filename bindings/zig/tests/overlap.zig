@@ -1,5 +1,5 @@
-//! Batches through a device, and loaders: the results are those of a plain loop, errors come in their places, memory goes back. On
-//! the device that the build says.
+//! Batches through a device, and loaders: results equal those of a plain loop, errors come in their places, and memory
+//! is freed. The build names the device.
 
 const std = @import("std");
 const adead = @import("adead");
@@ -26,7 +26,7 @@ fn says(words: []const u8) !void {
 
 const row = 1000;
 
-/// Every seventh batch is small, the eleventh has nothing.
+/// Every seventh batch is small, and the eleventh is empty.
 fn length(index: usize) usize {
     return if (index == 10) 0 else if (index % 7 == 6) 64 else row;
 }
@@ -40,7 +40,7 @@ fn made(index: usize, into: *[row]f32) []f32 {
     return into[0..length(index)];
 }
 
-/// Batches whose relu is asked for, and where something goes wrong.
+/// Batches that apply relu, with an error at a chosen place.
 const Relu = struct {
     count: usize,
     depth: usize,
@@ -53,7 +53,7 @@ const Relu = struct {
     buffers: [32]adead.Buffer = undefined,
 
     pub fn next(self: *Relu) error{NoMoreTape}!?[]const f32 {
-        // A batch is asked for when a lane is free.
+        // `next` is called when a lane is free.
         std.debug.assert(self.asked - self.taken < self.depth and self.worked == self.asked);
         if (self.asked == self.bad_next) return error.NoMoreTape;
         if (self.asked == self.count) return null;
@@ -103,13 +103,13 @@ test "order, bounds, buffers that serve again" {
     try expectEqual(before, (try ctx.memory()).allocations);
 }
 
-/// A state that every batch changes, brought back each time.
+/// A state that every batch changes, downloaded each time.
 const State = struct {
     sum: adead.Buffer,
     index: usize = 0,
     values: [row]f32 = undefined,
 
-    // Neither must be able to fail.
+    // Both must be unable to fail.
     pub fn next(self: *State) ?[]const f32 {
         if (self.index == 20) return null;
         @memset(&self.values, @floatFromInt(self.index));
@@ -188,7 +188,7 @@ test "errors in their places, and early ends" {
         defer some.deinit();
         for (0..4) |_| {
             try wrong.take((try some.next()).?);
-            // What fails meanwhile is not what it failed of.
+            // An error that is raised meanwhile must not replace the loader's own.
             try expectError(error.InvalidArgument, adead.overlap(ctx, allocator, &wrong, 0));
         }
         try expectError(error.InvalidArgument, some.next());
@@ -196,7 +196,7 @@ test "errors in their places, and early ends" {
         try expectEqual(null, try some.next());
         try expectEqual(5, wrong.worked);
 
-        // Given up with results left; nothing more is started.
+        // Destroyed with results left; no other batch starts.
         var early: Relu = .{ .count = 20, .depth = depth };
         var left = try adead.overlap(ctx, allocator, &early, depth);
         for (0..3) |_| try early.take((try left.next()).?);
@@ -206,7 +206,7 @@ test "errors in their places, and early ends" {
     try expectEqual(before, (try ctx.memory()).allocations);
 }
 
-/// What only the device finds: an id outside a table.
+/// An error that only the device finds: an id outside a table.
 const LookUp = struct {
     table: adead.Buffer,
     index: usize = 0,
@@ -248,7 +248,7 @@ test "what the device finds" {
     }
 }
 
-/// What a loader makes.
+/// The source of a loader.
 const Maker = struct {
     pub const Item = std.ArrayList(f32);
     allocator: std.mem.Allocator = allocator,
@@ -260,7 +260,7 @@ const Maker = struct {
     freed: usize = 0,
 
     pub fn make(self: *Maker, item: *Item) !bool {
-        // This one included; it is counted as taken just before it is.
+        // This item is included: it is counted just before it is taken.
         std.debug.assert(self.index + 1 - self.taken.load(.seq_cst) <= self.ahead);
         if (self.index == self.bad) {
             const nine: [9]usize = @splat(1);
@@ -305,7 +305,7 @@ test "loaders" {
         try says("9");
         try expectEqual(null, try some.next());
 
-        // Dropped early, wherever its thread is.
+        // Dropped early, whatever its thread is doing.
         for (0..20) |i| {
             var endless: Maker = .{ .count = std.math.maxInt(usize), .ahead = ahead };
             const dropped: Loader = try .init(allocator, &endless, ahead, .empty);
@@ -322,7 +322,7 @@ test "loaders" {
     try says("at least 1 item ahead, not 0");
 }
 
-/// Batches from a loader, back as they are.
+/// Batches from a loader, downloaded unchanged.
 const Back = struct {
     loader: Loader,
 

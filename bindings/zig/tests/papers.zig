@@ -1,5 +1,5 @@
-//! The first papers: each call that they name does what its name says, with their program as they have it. On the device that the build
-//! says; kernels need a GPU.
+//! The first papers: each call that they name does what its name says, and their program runs as written. The build
+//! names the device; kernels need a GPU.
 
 const std = @import("std");
 const adead = @import("adead");

@@ -1,4 +1,4 @@
-//! Files of weights: what is right although it is odd, and what is malformed, which is refused.
+//! Safetensors files: valid but unusual ones are read, and malformed ones are refused.
 
 const std = @import("std");
 const adead = @import("adead");
@@ -9,11 +9,11 @@ const gpa = std.testing.allocator;
 
 extern "c" fn mkstemp(template: [*:0]u8) c_int;
 
-/// A file of its own, which goes with it.
+/// A file for one test, which is deleted afterwards.
 const File = struct {
     path: [64:0]u8,
 
-    /// Of the header's length, the header, and so many bytes behind it.
+    /// Makes a file from the header's length, the header, and a number of bytes after it.
     fn init(header: []const u8, bytes: usize) !File {
         const all = try gpa.alloc(u8, 8 + header.len + bytes);
         defer gpa.free(all);
@@ -50,7 +50,7 @@ fn refused(file: File, words: []const u8) !void {
         return error.Opened;
     } else |err| try expectEqual(error.InvalidArgument, err);
     const text = adead.lastError();
-    const named = std.mem.indexOf(u8, text, ": no safetensors file: ") != null;
+    const named = std.mem.indexOf(u8, text, ": not a safetensors file: ") != null;
     if (!named or std.mem.indexOf(u8, text, words) == null) {
         std.debug.print("'{s}' is not in: {s}\n", .{ words, text });
         return error.OtherText;
@@ -93,7 +93,7 @@ test "odd files that are right" {
 
 test "malformed files are refused" {
     const one = comptime entry("F32", "[2]", "[0,8]");
-    // What is malformed is tried in the tests of C: it is one reader.
+    // The tests of C cover malformed files, because it is the same reader.
     const cases = comptime [_]struct { []const u8, usize, []const u8 }{
         .{ "", 0, "byte 0 of the header: '{' is missing" },
         .{ "{\"a\":3}", 0, "'{' is missing" },
@@ -105,8 +105,8 @@ test "malformed files are refused" {
     };
     for (cases) |case| try refused(try .init(case[0], case[1]), case[2]);
     const long = "\xff\xff\xff\xff\xff\xff\xff";
-    try refused(try .of(""), "no safetensors file: 0 bytes");
-    try refused(try .of(long), "no safetensors file: 7 bytes");
+    try refused(try .of(""), "not a safetensors file: 0 bytes");
+    try refused(try .of(long), "not a safetensors file: 7 bytes");
     try refused(try .of(long ++ "\x7f{}"), "a header of 9223372036854775807 bytes in a file of 10");
 }
 
@@ -117,7 +117,8 @@ test "a file that was cut, or of which a byte is another" {
     while (length < whole.len) : (length += if (length < header) 37 else 9973) try refused(try .of(whole[0..length]), "");
     const text = try gpa.dupe(u8, whole[8..header]);
     defer gpa.free(text);
-    // None of these has the right number of bytes behind it, so what is read is refused, too.
+    // None of these has the right number of bytes after its header, so the accepted headers are
+    // refused, too.
     for (0..text.len) |at| {
         const before = text[at];
         text[at] ^= @as(u8, 1) << @intCast(at % 7);

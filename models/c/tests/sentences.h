@@ -1,4 +1,5 @@
-/* What the programs about sentences share: files of sentences, and the hash of embeddings. */
+/* Helpers that the programs about sentences share: they read files of sentences, and hash
+ * embeddings. */
 #ifndef SENTENCES_H
 #define SENTENCES_H
 
@@ -8,7 +9,7 @@
 #include "check.h"
 #include "sha256.h"
 
-/* A text file's lines, without their ends. */
+/* Reads a text file's lines, without their ends. */
 typedef struct {
   char *text;
   const char **lines;
@@ -43,7 +44,7 @@ static inline void free_lines(sentence_lines *all) {
   free(all->lengths);
 }
 
-/* The embeddings of lines, to be freed. */
+/* Computes the embeddings of lines. The caller frees them. */
 static inline float *embeddings(const adead_sentence_encoder *encoder, const sentence_lines *all,
                                 const adead_encode_options *options, uint8_t *truncated) {
   size_t width = 0;

@@ -13,7 +13,7 @@ pub fn shared_library(soname: &str) {
         return;
     }
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,{soname}");
-    // Worker threads may still be parked in the library when a host closes it: it stays mapped.
+    // Worker threads may still be parked in the library when a host closes it. So the library stays mapped.
     println!("cargo:rustc-cdylib-link-arg=-Wl,-z,nodelete");
     // `_Unwind_Backtrace` is the one of `adead_c_support::runtime!`, not the unwinder's.
     println!("cargo:rustc-cfg=without_backtraces");
@@ -27,13 +27,14 @@ pub fn shared_library(soname: &str) {
     // A minimal build should stay below 1,000,000 bytes: it uses the system's unwinder, libgcc_s.
     if env::var_os("CARGO_FEATURE_CUDA").is_none() {
         if links_with_lld() && loads_packed_relocations() {
-            // Addresses that the loader completes, in bits instead of 24 bytes each: 27 KB.
+            // Packed relocations take bits instead of 24 bytes each, which saves 27 KB.
             println!("cargo:rustc-cdylib-link-arg=-Wl,-z,pack-relative-relocs,--icf=all");
         }
         return;
     }
     if env::var("CARGO_CFG_TARGET_ENV").as_deref() == Ok("gnu") {
-        // rustc asks the linker for gcc_s, the unwinder. Found first, this text gives it the static one instead.
+        // rustc asks the linker for the unwinder gcc_s. The linker finds this text first, and links the static one
+        // instead.
         let folder = Path::new(&env::var_os("OUT_DIR").expect("cargo sets OUT_DIR")).join("unwinder");
         fs::create_dir_all(&folder).expect("OUT_DIR is writable");
         fs::write(folder.join("libgcc_s.so"), "INPUT(-lgcc_eh)\n").expect("OUT_DIR is writable");
@@ -41,8 +42,8 @@ pub fn shared_library(soname: &str) {
     }
 }
 
-/// Whether the C library here, and so on any machine that this build is for, can load packed relocations: glibc does from 2.36
-/// on.
+/// Returns whether this machine's C library can load packed relocations, as glibc can from 2.36 on. A build runs only
+/// where its C library does.
 fn loads_packed_relocations() -> bool {
     let version =
         Command::new("getconf").arg("GNU_LIBC_VERSION").output().map(|output| output.stdout).unwrap_or_default();
@@ -53,7 +54,7 @@ fn loads_packed_relocations() -> bool {
     version >= (2, 36)
 }
 
-/// Whether rustc links with its own lld, as it does from 1.90 on for this one target unless it is told otherwise.
+/// Returns whether rustc links with its own lld. From 1.90 on it does so by default, for this one target.
 fn links_with_lld() -> bool {
     const TARGET: &str = "x86_64-unknown-linux-gnu";
     let is = |name: &str, value: &str| env::var(name).is_ok_and(|own| own == value);

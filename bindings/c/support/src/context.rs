@@ -1,4 +1,4 @@
-//! How contexts are opened.
+//! Opening of contexts with options.
 
 use crate::pointers::{growing, optional_text, options};
 use adead_core::config::Config;
@@ -6,23 +6,23 @@ use adead_core::{Context, ContextOptions, Result};
 use std::ffi::c_char;
 use std::ptr::null;
 
-/// How to open a context. Start from `ADEAD_CONTEXT_OPTIONS_INIT`.
+/// Options for opening a context. Start from `ADEAD_CONTEXT_OPTIONS_INIT`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct adead_context_options {
     /// `sizeof(adead_context_options)`.
     pub struct_size: usize,
-    /// The CPU's instruction set: "avx512", "avx2", "sse2", "neon", "portable". NULL: what `ADEAD_ISA` names, else the
-    /// best.
+    /// The CPU's instruction set: "avx512", "avx2", "sse2", "neon" or "portable". NULL takes the one in `ADEAD_ISA`, or
+    /// else the best.
     pub isa: *const c_char,
-    /// CPU threads. 0: what `ADEAD_NUM_THREADS` says, else as many as the process may use.
+    /// The number of CPU threads. 0 takes `ADEAD_NUM_THREADS`, or else as many as the process may use.
     pub threads: usize,
 }
 
-// SAFETY: as asked; a pointer may have any bits, it is checked when it is used.
+// SAFETY: as asked; a pointer may have any bits, because it is checked when it is used.
 growing!(unsafe adead_context_options, 24);
 
-/// The context of a device's name, or of NULL, with options or NULL, as `adead_context_open` takes them.
+/// Opens the context of a device's name, with options, as `adead_context_open` does. Both may be NULL.
 ///
 /// # Safety
 /// `device` is NULL or a text that ends with NUL; `opts` is NULL or points to as many bytes as its first field says, and its

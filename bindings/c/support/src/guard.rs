@@ -1,4 +1,4 @@
-//! The guard that every call of a C interface goes through, and the text of the last error.
+//! The guard around every call of a C interface, and the text of the last error.
 
 use adead_core::{Error, Result, Status};
 use std::any::Any;
@@ -8,13 +8,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 thread_local! {
     static LAST_ERROR: RefCell<Option<CString>> = const { RefCell::new(None) };
-    /// How often a call failed on this thread.
+    /// The number of failed calls on this thread.
     static FAILURES: Cell<usize> = const { Cell::new(0) };
-    /// Where this thread panicked last, from the hook.
+    /// The place of this thread's last panic, as the hook reported it.
     static PANIC_PLACE: Cell<Option<String>> = const { Cell::new(None) };
 }
 
-/// Runs a call: no panic leaves it, and an error becomes a status and this thread's error text.
+/// Runs a call. No panic leaves it, and an error becomes a status and this thread's error text.
 #[inline]
 pub fn guard(call: impl FnOnce() -> Result<()>) -> i32 {
     match catch_unwind(AssertUnwindSafe(call)) {
@@ -24,7 +24,7 @@ pub fn guard(call: impl FnOnce() -> Result<()>) -> i32 {
     }
 }
 
-/// The same for `_destroy`, which returns nothing.
+/// Does as [`guard`], for `_destroy` functions, which return nothing.
 ///
 /// # Safety
 /// `handle` is NULL or was made by `Box::into_raw`, and the caller gives it up.
@@ -38,7 +38,7 @@ pub unsafe fn guard_destroy<T>(handle: *mut T) {
     });
 }
 
-// Both end here whatever happens, which `extern "C"` tells the compiler: no function needs a way out for them.
+// `extern "C"` tells the compiler that no panic leaves these, so callers need no code to unwind.
 #[cold]
 #[allow(improper_ctypes_definitions)]
 extern "C" fn failed(error: Error) -> i32 {
@@ -58,25 +58,25 @@ extern "C" fn panicked(panic: Box<dyn Any + Send>) -> i32 {
     Status::Internal as i32
 }
 
-/// Makes a text that of this thread's last failure.
+/// Sets the text of this thread's last failure.
 pub fn remember(text: &str) {
-    // On a thread that is ending there may be nowhere left to keep it.
+    // A thread that is ending may have no storage left for it.
     let _ = LAST_ERROR.try_with(|last| last.replace(Some(c_text(text))));
     let _ = FAILURES.try_with(|failures| failures.set(failures.get().wrapping_add(1)));
 }
 
-/// How often a call failed on this thread: whether one did in a callback.
+/// Returns the number of failed calls on this thread, which tells whether a call failed inside a callback.
 pub fn failures() -> usize {
     FAILURES.try_with(Cell::get).unwrap_or_default()
 }
 
-/// A text for C: a NUL in it becomes U+FFFD.
+/// Converts a text for C; a NUL in it becomes U+FFFD.
 #[inline(never)]
 pub fn c_text(text: &str) -> CString {
     CString::new(text.replace('\0', "\u{fffd}")).unwrap_or_default()
 }
 
-/// Sets the panic hook of a library that has a Rust runtime of its own: a panic is told by its status and error text,
+/// Sets the panic hook of a library that has its own Rust runtime. A panic is reported by its status and error text,
 /// and printed only if `ADEAD_LOG` is set.
 pub fn keep_panics_quiet() {
     let print = std::panic::take_hook();
@@ -89,7 +89,7 @@ pub fn keep_panics_quiet() {
     }));
 }
 
-/// The text of this thread's last call that failed, "" if none did. It stays until the next one fails.
+/// Returns the error text of the last call that failed on this thread, or "". It stays until the next failure.
 pub fn last_error() -> *const c_char {
     let text = LAST_ERROR.try_with(|last| last.borrow().as_ref().map(|text| text.as_ptr()));
     text.ok().flatten().unwrap_or(c"".as_ptr())
@@ -118,7 +118,7 @@ mod tests {
         assert_eq!(other, "", "each thread has its own");
     }
 
-    /// Only as a process of its own, as below, for the panic hook is the process's.
+    /// Runs only in a process of its own, as below, because the panic hook belongs to the process.
     #[test]
     fn quiet_child() {
         if std::env::var_os("ADEAD_QUIET_CHILD").is_some() {

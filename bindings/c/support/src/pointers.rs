@@ -1,11 +1,11 @@
-//! From C's pointers to values, each checked and named.
+//! Conversions from C's pointers to values. Each is checked, and its errors name it.
 
 #[doc(hidden)]
 pub use adead_core::{Error, Status};
 use adead_core::{MAX_RANK, Result};
 use std::ffi::{CStr, c_char, c_void};
 
-/// `Err` with a formatted text: `fail!(InvalidArgument, "m is {m}")`.
+/// Returns `Err` with a formatted text: `fail!(InvalidArgument, "m is {m}")`.
 #[macro_export]
 macro_rules! fail {
     ($status:ident, $($text:tt)*) => {
@@ -14,7 +14,7 @@ macro_rules! fail {
 }
 pub use crate::fail;
 
-/// The error of a pointer that must not be NULL.
+/// Makes the error of a pointer that must not be NULL.
 #[cold]
 pub fn null(name: &str) -> Error {
     Error::new(Status::InvalidArgument, format!("{name} is NULL"))
@@ -26,31 +26,31 @@ fn no_array(pointer: *const u8, length: usize, name: &str) -> Error {
     Error::new(Status::InvalidArgument, format!("{name} at {pointer:p} can't be an array of {length} values"))
 }
 
-/// A handle or struct that is read.
+/// Returns a handle or struct that the call reads.
 ///
 /// # Safety
-/// `pointer` is NULL or points to a `T` that nobody writes during `'a`.
+/// `pointer` is NULL or points to a `T` that nothing writes during `'a`.
 #[inline]
 pub unsafe fn reference<'a, T>(pointer: *const T, name: &str) -> Result<&'a T> {
     // SAFETY: passed on.
     unsafe { pointer.as_ref() }.ok_or_else(|| null(name))
 }
 
-/// A handle that is changed.
+/// Returns a handle that the call changes.
 ///
 /// # Safety
-/// `pointer` is NULL or points to a `T` that nobody else uses during `'a`.
+/// `pointer` is NULL or points to a `T` that nothing else uses during `'a`.
 #[inline]
 pub unsafe fn exclusive<'a, T>(pointer: *mut T, name: &str) -> Result<&'a mut T> {
     // SAFETY: passed on.
     unsafe { pointer.as_mut() }.ok_or_else(|| null(name))
 }
 
-/// Where an output goes. It is checked before any work and written after all of it.
+/// The place of an output. It is checked before any work and written after all work.
 pub struct Out<T>(*mut T);
 
 impl<T> Out<T> {
-    /// The output of that name; `invalid_argument` for NULL.
+    /// Makes the output of a name; `invalid_argument` for NULL.
     ///
     /// # Safety
     /// `pointer` is NULL or may be written during the call.
@@ -59,25 +59,25 @@ impl<T> Out<T> {
         if pointer.is_null() { Err(null(name)) } else { Ok(Out(pointer)) }
     }
 
-    /// Writes it.
+    /// Writes the value.
     #[inline]
     pub fn write(self, value: T) {
-        // SAFETY: not NULL, and the maker vouched for the rest. C may have put it at any address.
+        // SAFETY: not NULL, and the maker vouched for the rest. `write_unaligned` allows any address.
         unsafe { self.0.write_unaligned(value) }
     }
 }
 
 impl<T> Out<*mut T> {
-    /// Hands out a new handle.
+    /// Writes a new handle.
     pub fn give(self, value: T) {
         self.write(Box::into_raw(Box::new(value)));
     }
 }
 
-/// A text.
+/// Returns a text.
 ///
 /// # Safety
-/// `pointer` is NULL or points to a NUL-terminated text that nobody writes during `'a`.
+/// `pointer` is NULL or points to a NUL-terminated text that nothing writes during `'a`.
 pub unsafe fn text<'a>(pointer: *const c_char, name: &str) -> Result<&'a str> {
     // SAFETY: passed on.
     match unsafe { optional_text(pointer, name) }? {
@@ -86,7 +86,7 @@ pub unsafe fn text<'a>(pointer: *const c_char, name: &str) -> Result<&'a str> {
     }
 }
 
-/// A text that may be NULL.
+/// Returns a text that may be NULL.
 ///
 /// # Safety
 /// As [`text`].
@@ -101,10 +101,10 @@ pub unsafe fn optional_text<'a>(pointer: *const c_char, name: &str) -> Result<Op
     }
 }
 
-/// An array; NULL is taken for an empty one.
+/// Returns an array; NULL counts as an empty one.
 ///
 /// # Safety
-/// `pointer` is NULL or points to `length` values that nobody writes during `'a`.
+/// `pointer` is NULL or points to `length` values that nothing writes during `'a`.
 #[inline]
 pub unsafe fn array<'a, T>(pointer: *const T, length: usize, name: &str) -> Result<&'a [T]> {
     if length == 0 {
@@ -120,10 +120,10 @@ pub unsafe fn array<'a, T>(pointer: *const T, length: usize, name: &str) -> Resu
     Ok(unsafe { std::slice::from_raw_parts(pointer, length) })
 }
 
-/// Bytes that are written; NULL is taken for none.
+/// Returns bytes to write; NULL counts as no bytes.
 ///
 /// # Safety
-/// `pointer` is NULL or points to `length` bytes that nobody else touches during `'a`.
+/// `pointer` is NULL or points to `length` bytes that nothing else touches during `'a`.
 pub unsafe fn array_mut<'a>(pointer: *mut c_void, length: usize, name: &str) -> Result<&'a mut [u8]> {
     // SAFETY: passed on; it is checked as one that is read.
     let checked = unsafe { array(pointer.cast::<u8>().cast_const(), length, name) }?;
@@ -134,7 +134,7 @@ pub unsafe fn array_mut<'a>(pointer: *mut c_void, length: usize, name: &str) -> 
     Ok(unsafe { std::slice::from_raw_parts_mut(pointer.cast(), length) })
 }
 
-/// Dimensions; the rank is bounded before any of them is read.
+/// Returns dimensions. The rank is checked before any of them is read.
 ///
 /// # Safety
 /// As [`array()`].
@@ -146,7 +146,7 @@ pub unsafe fn dimensions<'a>(dims: *const usize, rank: usize) -> Result<&'a [usi
     unsafe { array(dims, rank, "dims") }
 }
 
-/// A struct that says its own size first, so that it can grow.
+/// A struct whose first field is its own size, so that it can grow in later versions.
 ///
 /// # Safety
 /// The type is `repr(C)`, its first field is `struct_size: usize`, and every bit pattern of it is valid.
@@ -157,8 +157,8 @@ pub unsafe trait Growing: Copy {
     const FIRST_SIZE: usize;
 }
 
-/// `growing!(unsafe adead_cache_use, 40)`: a struct is [`Growing`], and had so many bytes when it first appeared. Who writes it
-/// vouches for what the trait asks.
+/// `growing!(unsafe adead_cache_use, 40)` makes a struct [`Growing`] that had this many bytes when it first appeared.
+/// The code that writes it vouches for what the trait asks.
 #[macro_export]
 macro_rules! growing {
     (unsafe $struct:ident, $first_size:expr) => {
@@ -173,10 +173,10 @@ macro_rules! growing {
 }
 pub use crate::growing;
 
-/// No struct grows beyond this; a larger `struct_size` was never set.
+/// No struct grows beyond this. A larger `struct_size` was never initialised.
 const LARGEST: usize = 1 << 16;
 
-/// What is known of a growing struct: the code that checks one is there once for all of them.
+/// The sizes and the name of a growing struct, so that all of them share the code that checks one.
 struct Known {
     name: &'static str,
     first_size: usize,
@@ -188,7 +188,7 @@ impl Known {
         Known { name: T::NAME, first_size: T::FIRST_SIZE, size: size_of::<T>() }
     }
 
-    /// The size that a struct says.
+    /// Returns the size that a struct states.
     ///
     /// # Safety
     /// `pointer` points to a `usize`.
@@ -203,13 +203,13 @@ impl Known {
         Ok(given)
     }
 
-    /// Reads a struct over `to`, which has its defaults.
+    /// Reads a struct over `to`, which holds its defaults.
     ///
     /// # Safety
-    /// `pointer` points to as many bytes as its first field says, and `to` to as many as are known.
+    /// `pointer` points to as many bytes as its first field says, and `to` to as many bytes as this version knows.
     #[inline(never)]
     unsafe fn read(&self, pointer: *const u8, to: *mut u8) -> Result<()> {
-        // SAFETY: the struct has `given` bytes, and no more is overwritten than is known.
+        // SAFETY: the struct has `given` bytes, and at most the known bytes are overwritten.
         unsafe {
             let given = self.given(pointer)?;
             let known = given.min(self.size);
@@ -221,14 +221,14 @@ impl Known {
         Ok(())
     }
 
-    /// Writes a struct of `given` bytes: what is known of it, and zeros behind that.
+    /// Writes a struct of `given` bytes: the known fields, and zeros after them.
     ///
     /// # Safety
-    /// `pointer` points to `given` writable bytes, and `from` to as many as are known.
+    /// `pointer` points to `given` writable bytes, and `from` to as many bytes as this version knows.
     #[inline(never)]
     unsafe fn write(&self, from: *const u8, pointer: *mut u8, given: usize) {
         let known = given.min(self.size);
-        // SAFETY: no more is written than there is.
+        // SAFETY: at most `given` bytes are written.
         unsafe {
             pointer.copy_from_nonoverlapping(from, known);
             pointer.add(known).write_bytes(0, given - known);
@@ -236,11 +236,11 @@ impl Known {
     }
 }
 
-/// Options: `defaults` where `pointer` is NULL or the struct is from an older header. A newer one is taken if what this
-/// version does not know is zero.
+/// Reads options. The defaults fill fields that an older header lacks, and all of them if `pointer` is NULL. A newer
+/// struct is accepted if all bytes that this version does not know are zero.
 ///
 /// # Safety
-/// `pointer` is NULL or points to as many bytes as its first field says, which nobody writes meanwhile.
+/// `pointer` is NULL or points to as many bytes as its first field says, which nothing writes meanwhile.
 pub unsafe fn options<T: Growing>(pointer: *const T, defaults: T) -> Result<T> {
     let mut options = defaults;
     if !pointer.is_null() {
@@ -250,7 +250,7 @@ pub unsafe fn options<T: Growing>(pointer: *const T, defaults: T) -> Result<T> {
     Ok(options)
 }
 
-/// A report: writes as much of `value` as the caller's struct has room for, and zeros behind it.
+/// Writes a report: as much of `value` as the caller's struct has room for, and zeros after it.
 ///
 /// # Safety
 /// `pointer` is NULL or points to as many writable bytes as its first field says.
@@ -268,7 +268,7 @@ pub unsafe fn report<T: Growing>(pointer: *mut T, name: &str, make: impl FnOnce(
     Ok(())
 }
 
-/// A text in a fixed array: cut between characters where it is too long, always ended by NUL.
+/// Writes a text into a fixed array. It always ends with NUL, and is cut between characters if it is too long.
 pub fn fixed<const N: usize>(text: &str) -> [c_char; N] {
     let mut array = [0; N];
     let end = (0..=text.len().min(N - 1)).rev().find(|&i| text.is_char_boundary(i)).unwrap_or(0);

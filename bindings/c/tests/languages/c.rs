@@ -1,9 +1,9 @@
-//! C: the functions of elementwise operations and of reductions.
+//! The generator of C's functions for elementwise operations and reductions.
 
 use adead_core::{Gives, Op, OpKind};
 use std::fmt::Write;
 
-/// bindings/c/src/elementwise.rs.
+/// Generates bindings/c/src/elementwise.rs.
 pub fn elementwise() -> String {
     let mut text = String::from(
         "//! Elementwise operations.\n\n// Generated from the table of operations by `ADEAD_BLESS=1 cargo test -p adead-c --test header`; don't edit.\n\nuse crate::context::adead_context;\n\
@@ -19,7 +19,7 @@ pub fn elementwise() -> String {
     text
 }
 
-/// bindings/c/src/reductions.rs.
+/// Generates bindings/c/src/reductions.rs.
 pub fn reductions() -> String {
     let mut text = String::from(
         "//! Reductions.\n\n// Generated from the table of operations by `ADEAD_BLESS=1 cargo test -p adead-c --test header`; don't edit.\n\nuse crate::context::adead_context;\n\
@@ -68,7 +68,7 @@ fn reduction(to: &mut String, op: Op, gives: Gives) {
         .unwrap();
 }
 
-/// The type of an attribute in C.
+/// Returns the C type of an attribute.
 fn attribute_type(name: &str) -> &'static str {
     match name {
         "alpha" | "min" | "max" => "f32",

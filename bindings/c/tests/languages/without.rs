@@ -1,8 +1,9 @@
-//! The functions that a minimal build lacks: with the signatures of their sources, each says so.
+//! The generator of the functions that a minimal build lacks. They have the signatures of their sources and return an
+//! error.
 
 use std::fmt::Write;
 
-/// Each source, the feature that it needs, and what a build without that feature has not.
+/// Each source, the feature that it needs, and the name of what a build without that feature lacks.
 const LACKING: [(&str, &str, &str); 7] = [
     ("flat", "flat", "no matrices as numbers"),
     ("loader", "overlap", "no batches"),
@@ -16,7 +17,7 @@ const LACKING: [(&str, &str, &str); 7] = [
 /// Types that every build has.
 const KNOWN: [&str; 10] = ["i32", "i64", "u8", "u32", "u64", "f32", "f64", "usize", "c_char", "c_void"];
 
-/// bindings/c/src/without.rs. `source` gives the text of a source.
+/// Generates bindings/c/src/without.rs. `source` returns the text of a source.
 pub fn without(source: impl Fn(&str) -> String) -> String {
     let mut text = String::from(
         "//! The functions that a minimal build lacks: each says so.\n\n\
@@ -59,12 +60,12 @@ fn function(to: &mut String, sources: &str, signature: &str) {
     writeln!(to, "\n    #[unsafe(no_mangle)]\n{head} {{ {body} }}").unwrap();
 }
 
-/// A parameter's type as a build without the source has it.
+/// Returns a parameter's type for a build without the source.
 fn plain(sources: &str, given: &str) -> String {
     for pointer in ["*const ", "*mut "] {
         if let Some(rest) = given.strip_prefix(pointer) {
             let is_known = KNOWN.contains(&rest) || rest.starts_with('*');
-            // What only the source has is anything here.
+            // A type that only the source defines can be any type here.
             return pointer.to_string() + &if is_known { plain(sources, rest) } else { "c_void".into() };
         }
     }

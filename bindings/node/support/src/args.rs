@@ -1,4 +1,4 @@
-//! Arguments: values of JavaScript as the core's types. What is of another type is `invalid_argument`.
+//! Arguments: values of JavaScript as the core's types. A value of another type is `invalid_argument`.
 
 use crate::error::refused;
 use napi::bindgen_prelude::{ClassInstance, FromNapiValue, JavaScriptClassExt, MaybeTypeTag, Object, Unknown};
@@ -6,15 +6,15 @@ use napi::{Env, ValueType, sys};
 use std::ops::Deref;
 use std::ptr::null_mut;
 
-/// What a value is: `typeof`, but `null`.
+/// Returns the type of a value, as `typeof` does, but with `null`.
 pub fn kind(env: sys::napi_env, value: sys::napi_value) -> ValueType {
     let mut kind = sys::ValueType::napi_undefined;
-    // SAFETY: the environment of this call and a value of it; a failure leaves `kind`.
+    // SAFETY: the environment of this call and a value of it; on a failure `kind` stays as it was.
     unsafe { sys::napi_typeof(env, value, &mut kind) };
     kind.into()
 }
 
-/// The same for a message.
+/// Returns the same for a message.
 pub fn named(env: sys::napi_env, value: sys::napi_value) -> &'static str {
     match kind(env, value) {
         ValueType::Undefined => "undefined",
@@ -29,15 +29,15 @@ pub fn named(env: sys::napi_env, value: sys::napi_value) -> &'static str {
     }
 }
 
-/// Whether a value is `undefined` or `null`.
+/// Returns whether a value is `undefined` or `null`.
 pub fn absent(env: sys::napi_env, value: sys::napi_value) -> bool {
     matches!(kind(env, value), ValueType::Undefined | ValueType::Null)
 }
 
-/// The largest integer that a number of JavaScript stands for alone.
+/// The largest integer up to which every integer has its own number in JavaScript.
 const LARGEST: f64 = 9_007_199_254_740_991.0;
 
-/// A size or count: a number without a fraction, from 0 on.
+/// A size or count: an integer number from 0 on.
 #[derive(Clone, Copy)]
 pub struct Size(pub usize);
 
@@ -52,7 +52,7 @@ impl FromNapiValue for Size {
     }
 }
 
-/// The same below 2³².
+/// The same, below 2³².
 #[derive(Clone, Copy)]
 pub struct Word(pub u32);
 
@@ -90,14 +90,14 @@ impl FromNapiValue for Dims {
     }
 }
 
-/// Visits the elements of an array.
+/// Calls a function for each element of an array.
 pub fn each(
     env: sys::napi_env,
     array: sys::napi_value,
     mut visit: impl FnMut(sys::napi_value) -> napi::Result<()>,
 ) -> napi::Result<()> {
     let mut length = 0;
-    // SAFETY: the environment of this call and a value of it; a failure is a value that is no array.
+    // SAFETY: the environment of this call and a value of it; the call fails if the value is not an array.
     if unsafe { sys::napi_get_array_length(env, array, &mut length) } != sys::Status::napi_ok {
         return Err(refused(env, &format!("an array is wanted, not {}", named(env, array))));
     }
@@ -152,7 +152,7 @@ impl<T: FromNapiValue> FromNapiValue for List<T> {
     }
 }
 
-/// An object of one of the classes, for as long as the call lasts.
+/// An object of one of the classes, valid during the call.
 pub struct Of<T: 'static>(ClassInstance<'static, T>);
 
 impl<T> Deref for Of<T> {
@@ -165,12 +165,12 @@ impl<T> Deref for Of<T> {
 
 impl<T: MaybeTypeTag + JavaScriptClassExt> FromNapiValue for Of<T> {
     unsafe fn from_napi_value(env: sys::napi_env, value: sys::napi_value) -> napi::Result<Of<T>> {
-        // Another copy of this package has the same tags: the class itself is asked for, too.
+        // Another copy of this package has the same tags, so the class itself is checked, too.
         // SAFETY: a value of this environment.
         let own = unsafe { Unknown::from_napi_value(env, value) }
             .and_then(|value| T::instance_of(&Env::from_raw(env), &value))
             .unwrap_or(false);
-        // SAFETY: as above; it is checked to be of the class.
+        // SAFETY: as above; the check has shown that it is of the class.
         match if own { unsafe { ClassInstance::from_napi_value(env, value) }.ok() } else { None } {
             Some(instance) => Ok(Of(instance)),
             None => {
@@ -209,7 +209,7 @@ impl FromNapiValue for Number {
     }
 }
 
-/// An object, for its properties.
+/// An object with properties.
 pub struct Fields(pub Object<'static>);
 
 impl FromNapiValue for Fields {

@@ -1,4 +1,4 @@
-//! Typed arrays: elements by dtype, and memory of adead's that JavaScript sees.
+//! Typed arrays: elements by dtype, and adead's memory that JavaScript can access.
 
 use crate::args::named;
 use crate::error::{fail, refused};
@@ -15,7 +15,7 @@ pub struct Kind(sys::napi_typedarray_type);
 impl Kind {
     const BYTES: Kind = Kind(sys::TypedarrayType::uint8_array);
 
-    /// The one that holds elements of a dtype: f16 and bf16 by their bits.
+    /// Returns the kind that holds elements of a dtype: f16 and bf16 by their bits.
     fn of(dtype: DType) -> Kind {
         Kind(match dtype {
             DType::F32 => sys::TypedarrayType::float32_array,
@@ -27,7 +27,7 @@ impl Kind {
         })
     }
 
-    /// Bytes of one element.
+    /// Returns the bytes of one element.
     pub fn element(self) -> usize {
         match self.0 {
             sys::TypedarrayType::int8_array
@@ -41,10 +41,10 @@ impl Kind {
         }
     }
 
-    /// A new array with a copy of elements.
+    /// Makes a new array with a copy of elements.
     pub fn array(self, env: Env, bytes: &[u8]) -> napi::Result<Unknown<'static>> {
         let (mut data, mut buffer) = (null_mut(), null_mut());
-        // SAFETY: the environment of this call; a new buffer has the bytes that were asked for and nobody else has it.
+        // SAFETY: the environment of this call; a new buffer has the requested bytes, and nothing else refers to it.
         unsafe {
             check_status!(sys::napi_create_arraybuffer(env.raw(), bytes.len(), &mut data, &mut buffer))?;
             if !bytes.is_empty() {
@@ -54,10 +54,10 @@ impl Kind {
         self.over(env, bytes.len(), buffer)
     }
 
-    /// An array over all of an array buffer of so many bytes.
+    /// Makes an array over a whole array buffer of `bytes` bytes.
     fn over(self, env: Env, bytes: usize, buffer: sys::napi_value) -> napi::Result<Unknown<'static>> {
         let mut array = null_mut();
-        // SAFETY: the buffer is of this environment and has that many bytes.
+        // SAFETY: the buffer belongs to this environment and has that many bytes.
         unsafe {
             check_status!(sys::napi_create_typedarray(
                 env.raw(),
@@ -72,18 +72,18 @@ impl Kind {
     }
 }
 
-/// A typed array of the caller's, for as long as the call lasts. Where its elements are is asked when they are wanted:
-/// getters of arguments that are converted after it may detach it.
+/// A typed array of the caller, valid during the call. The address of its elements is read at each use, because getters
+/// of later arguments may detach the array.
 pub struct Array {
     env: sys::napi_env,
     value: sys::napi_value,
     kind: Kind,
 }
 
-/// Kind, first byte and bytes of a typed array; `None` if the value is none.
+/// Returns kind, first byte and bytes of a typed array; `None` for another value.
 fn info(env: sys::napi_env, value: sys::napi_value) -> Option<(Kind, *mut u8, usize)> {
     let (mut kind, mut length, mut data, mut buffer, mut offset) = (0, 0, null_mut(), null_mut(), 0);
-    // SAFETY: the environment of this call and a value of it; a failure is a value that is no typed array.
+    // SAFETY: the environment of this call and a value of it; the call fails if the value is not a typed array.
     let status = unsafe {
         sys::napi_get_typedarray_info(env, value, &mut kind, &mut length, &mut data, &mut buffer, &mut offset)
     };
@@ -97,17 +97,17 @@ fn info(env: sys::napi_env, value: sys::napi_value) -> Option<(Kind, *mut u8, us
 }
 
 impl Array {
-    /// Its bytes.
+    /// Returns its bytes.
     pub fn bytes(&self) -> &[u8] {
         match info(self.env, self.value) {
-            // SAFETY: the array is an argument of the call that is running, so it is there, and who uses the bytes runs
-            // nothing of JavaScript's meanwhile that could detach it.
+            // SAFETY: the array is an argument of the running call, so it is alive. The code that uses the bytes runs
+            // no JavaScript meanwhile that could detach it.
             Some((_, data, bytes)) => unsafe { std::slice::from_raw_parts(data, bytes) },
             None => &[],
         }
     }
 
-    /// Its bytes, to be written.
+    /// Returns its bytes for writing.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         match info(self.env, self.value) {
             // SAFETY: as above.
@@ -116,7 +116,7 @@ impl Array {
         }
     }
 
-    /// The dtype of its elements: the only one that such an array holds, else the one that is named.
+    /// Returns the dtype of its elements: the only one that such an array can hold, or else the named one.
     pub fn dtype(&self, name: Option<&str>) -> Result<DType> {
         let mut fitting = DType::ALL.into_iter().filter(|&dtype| Kind::of(dtype) == self.kind);
         let Some(name) = name else {
@@ -138,7 +138,7 @@ impl Array {
         Ok(dtype)
     }
 
-    /// Which kind of array it is.
+    /// Returns the kind of the array.
     pub fn kind(&self) -> Kind {
         self.kind
     }
@@ -153,17 +153,17 @@ impl FromNapiValue for Array {
     }
 }
 
-/// A new array with a copy of elements.
+/// Makes a new array with a copy of elements.
 pub fn array_of(env: Env, dtype: DType, bytes: &[u8]) -> napi::Result<Unknown<'static>> {
     Kind::of(dtype).array(env, bytes)
 }
 
-/// A new `Uint8Array` with a copy of bytes.
+/// Makes a new `Uint8Array` with a copy of bytes.
 pub fn bytes_of(env: Env, bytes: &[u8]) -> napi::Result<Unknown<'static>> {
     Kind::BYTES.array(env, bytes)
 }
 
-/// An array over memory of adead's, which `owner` keeps until the array is gone; of bytes where there is no dtype.
+/// Makes an array over adead's memory, which `owner` keeps alive as long as the array. Without a dtype it has bytes.
 pub fn external<T: 'static>(
     env: Env,
     pointer: *mut u8,
@@ -172,7 +172,7 @@ pub fn external<T: 'static>(
     owner: T,
 ) -> napi::Result<Unknown<'static>> {
     unsafe extern "C" fn release<T>(_: sys::napi_env, _: *mut c_void, owner: *mut c_void) {
-        // SAFETY: what was boxed below, once.
+        // SAFETY: the box below, which is dropped once.
         drop(unsafe { Box::from_raw(owner.cast::<T>()) });
     }
     let kind = dtype.map_or(Kind::BYTES, Kind::of);
@@ -181,7 +181,7 @@ pub fn external<T: 'static>(
     }
     let owner = Box::into_raw(Box::new(owner));
     let mut buffer = null_mut();
-    // SAFETY: `owner` keeps the memory, and goes when the buffer does.
+    // SAFETY: `owner` keeps the memory alive, and is dropped with the buffer.
     let status = unsafe {
         sys::napi_create_external_arraybuffer(
             env.raw(),
@@ -193,7 +193,7 @@ pub fn external<T: 'static>(
         )
     };
     if status != sys::Status::napi_ok {
-        // SAFETY: nobody took it.
+        // SAFETY: on this failure the buffer has not taken it.
         drop(unsafe { Box::from_raw(owner) });
         let text = "this runtime allows no views of memory that is not its own: copy instead";
         return Err(crate::error::thrown(env.raw(), &adead::Error::new(adead::Status::Unsupported, text)));

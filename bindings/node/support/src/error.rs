@@ -11,7 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null_mut;
 
 thread_local! {
-    /// The constructor of `AdeadError` in this thread's environment, which holds it and takes it along when it ends.
+    /// The constructor of `AdeadError` in this thread's environment, which owns it and frees it at its end.
     static CLASS: Cell<sys::napi_ref> = const { Cell::new(null_mut()) };
 }
 
@@ -26,7 +26,7 @@ pub fn set_class(env: Env, class: Function<'_, Unknown<'_>, Unknown<'_>>) -> nap
     Ok(())
 }
 
-/// The outcome of work that may panic.
+/// Runs work that may panic, and turns a panic into an error.
 pub fn caught<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(work))
         .unwrap_or_else(|payload| Err(Error::new(Status::Internal, panic_text(&*payload))))
@@ -37,12 +37,12 @@ fn panic_text(payload: &(dyn Any + Send)) -> String {
     format!("a panic: {}", text.unwrap_or("of no text"))
 }
 
-/// Runs what a function does: errors and panics are thrown.
+/// Runs the body of a function, and throws its error or panic.
 pub fn guard<T>(env: Env, work: impl FnOnce() -> Result<T>) -> napi::Result<T> {
     caught(work).map_err(|error| thrown(env.raw(), &error))
 }
 
-/// An error as a value of JavaScript; NULL if the environment makes none any more.
+/// Returns an error as a value of JavaScript; NULL if the environment can't make one any more.
 pub fn value(env: sys::napi_env, error: &Error) -> sys::napi_value {
     let text = |text: &str| {
         let mut value = null_mut();
@@ -68,7 +68,7 @@ pub fn value(env: sys::napi_env, error: &Error) -> sys::napi_value {
     made
 }
 
-/// An error for napi-rs to throw or to reject with.
+/// Returns an error for napi-rs to throw or to reject with.
 pub fn thrown(env: sys::napi_env, error: &Error) -> napi::Error {
     let made = value(env, error);
     if made.is_null() {
@@ -81,7 +81,7 @@ pub fn thrown(env: sys::napi_env, error: &Error) -> napi::Error {
     }
 }
 
-/// An argument that is not what it must be.
+/// Makes the error of an invalid argument.
 pub fn refused(env: sys::napi_env, text: &str) -> napi::Error {
     thrown(env, &Error::new(Status::InvalidArgument, text))
 }

@@ -1,4 +1,4 @@
-//! Promises: work for libuv's threads, and what becomes of its result on JavaScript's.
+//! Promises: work on libuv's threads, and the conversion of its result on JavaScript's thread.
 
 use crate::error::{caught, thrown};
 use adead::{Result, Status};
@@ -10,14 +10,14 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 /// Makes the value that a promise resolves with.
 type Finish = Box<dyn FnOnce(Env) -> napi::Result<sys::napi_value> + Send>;
 
-/// What a promise stands for. One type for all, so that the glue around it is there once.
+/// The work of a promise. All promises share one type, so that the code around it exists once.
 pub struct Job {
     work: Option<Box<dyn FnOnce() -> Result<Finish> + Send>>,
-    /// Whether a signal has ended it, where it has one.
+    /// Whether a signal has ended it, if it has one.
     ended: Option<Arc<AtomicBool>>,
 }
 
-/// A value that was made already.
+/// A value that was already made.
 pub struct Made(sys::napi_value);
 
 impl TypeName for Made {
@@ -41,7 +41,7 @@ impl Task for Job {
     type JsValue = Made;
 
     fn compute(&mut self) -> napi::Result<Result<Finish>> {
-        // Taken, so that what it captured is let go of here.
+        // Taken, so that its captured values are dropped here.
         let work = self.work.take();
         let begin = || match work {
             Some(work) => work(),
@@ -55,7 +55,7 @@ impl Task for Job {
 
     fn resolve(&mut self, env: Env, output: Result<Finish>) -> napi::Result<Made> {
         match output {
-            // A panic here would be one across C.
+            // A panic here would unwind across C.
             Ok(finish) => match caught(|| Ok(finish(env))) {
                 Ok(value) => value.map(Made),
                 Err(error) => Err(thrown(env.raw(), &error)),
@@ -72,7 +72,7 @@ impl Job {
     }
 }
 
-/// A promise of `finish(work())`. Where the arguments were wrong there is no work, and it rejects with their error.
+/// Makes a promise of `finish(work())`. If the arguments were wrong there is no work, and it rejects with their error.
 pub fn promise<T, V, W>(
     work: Result<W>,
     finish: impl FnOnce(Env, T) -> napi::Result<V> + Send + 'static,
@@ -85,7 +85,8 @@ where
     promise_with(work, finish, None)
 }
 
-/// The same, not begun if `signal` aborts before a thread is free, and ended if it does later.
+/// Does the same, with a signal. If `signal` aborts before a thread is free, the work does not begin; later it ends
+/// early.
 pub fn promise_with<T, V, W>(
     work: Result<W>,
     finish: impl FnOnce(Env, T) -> napi::Result<V> + Send + 'static,
@@ -100,7 +101,7 @@ where
         let output = work?()?;
         let finish: Finish = Box::new(move |env| {
             let value = finish(env, output)?;
-            // SAFETY: on the environment's thread.
+            // SAFETY: this runs on the environment's thread.
             unsafe { V::to_napi_value(env.raw(), value) }
         });
         Ok(finish)
@@ -115,7 +116,8 @@ where
     AsyncTask::with_optional_signal(job, signal)
 }
 
-/// What a promise rejects with that a signal stopped: the same as napi-rs makes of one that is stopped later.
+/// Returns the error of a promise that a signal stopped: the same one as napi-rs makes for a promise that is stopped
+/// later.
 pub fn aborted(env: Env) -> napi::Result<napi::Error> {
     const NAME: &str = "AbortError";
     let mut error = env.create_error(napi::Error::new(napi::Status::Cancelled, NAME))?;

@@ -1,15 +1,16 @@
 """Tensor operations, GPU kernels and opcode programs with the same bits on every device.
 
-``Tensor`` is a value, ``Context`` what computes; every operation is a function of this module, a method of contexts and of
-tensors. ``GPU`` is the simple API for kernels of one's own. docs/operations.md describes the operations. ``overlap`` takes
-batches through a device with copies beside the work, ``DataLoader`` makes them ahead: docs/overlap.md.
+``Tensor`` is a value, and a ``Context`` computes. Every operation is a function of this module, and a method of
+contexts and of tensors. ``GPU`` is the simple API for your own kernels. docs/operations.md describes the operations.
+``overlap`` processes batches on a device and overlaps copies with the work. ``DataLoader`` makes batches ahead.
+docs/overlap.md describes both.
 """
 
 from ._adead import *
 from ._adead import __all__ as __all__
 from ._adead import __version__ as __version__
 
-# As type checkers know it; the module typing takes longer to import than all of this.
+# Type checkers treat this name as true. The import of typing takes longer than all of this module.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from . import nn as nn
@@ -28,11 +29,11 @@ if TYPE_CHECKING:
 else:
     _LATER = {name: "_overlap" for name in ("DataLoader", "Stage", "overlap")}
     _LATER |= {"Profile" + name: "_profile" for name in ("", "Device", "Record", "Report", "Span", "Total")}
-    # Type checkers know no other form than the one above, which would change the module's own list.
+    # Type checkers understand only the form above, and would take this for a change of the module's list.
     __all__ = [*__all__, *_LATER]
 
     def __getattr__(name):
-        # Imported when first asked for: what they stand on, threads, queues and classes, takes longer than the rest.
+        # Imported at the first use, because threads, queues and classes take longer to import than the rest.
         from importlib import import_module
 
         if name == "nn":

@@ -1,4 +1,5 @@
-"""What the runtime tells of itself, for the loggers below ``logging.getLogger("adead")``: docs/logging.md."""
+"""Messages of the runtime, for the loggers below ``logging.getLogger("adead")``. docs/logging.md is
+the guide."""
 
 import sys
 
@@ -8,7 +9,8 @@ _started = False
 
 
 def _start() -> None:
-    """Nothing is printed unless ADEAD_LOG or adead.toml ask for it, or the program's own handlers do."""
+    """Adds a handler that prints messages, if ADEAD_LOG or adead.toml asks for it. Otherwise only
+    the program's own handlers print."""
     import logging
 
     logger = logging.getLogger("adead")
@@ -25,9 +27,9 @@ def _start() -> None:
 
 
 def deliver(messages: list[tuple[int, str, str]]) -> None:
-    """Gives messages, each with a level and a logger's name, to their loggers."""
+    """Passes messages, each with a level and a logger's name, to their loggers."""
     global _started
-    # A program that has not imported it has no handlers either.
+    # A program that has not imported logging has no handlers.
     if _LOG_LEVEL is None and "logging" not in sys.modules:
         return
     import logging

@@ -1,4 +1,5 @@
-"""Batches through a device, several under way at once, and items made ahead in a thread: docs/overlap.md."""
+"""Batches through a device, several in flight at once, and items that a thread makes ahead.
+docs/overlap.md is the guide."""
 
 import math
 import threading
@@ -21,7 +22,7 @@ _T = TypeVar("_T")
 
 
 class _Queue(Generic[_T]):
-    """A bounded queue that either side may end."""
+    """A bounded queue that either side can end."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -30,7 +31,8 @@ class _Queue(Generic[_T]):
         self._ended = False
 
     def wait_for_room(self) -> bool:
-        """Waits until there is room for another item; False when none is wanted any more."""
+        """Waits until there is room for another item. Returns False if the consumer wants no more
+        items."""
         with self._changed:
             self._changed.wait_for(lambda: self._ended or len(self._items) < self._most)
             return not self._ended
@@ -41,7 +43,7 @@ class _Queue(Generic[_T]):
             self._changed.notify_all()
 
     def pop(self) -> tuple[_T] | BaseException | None:
-        """The next item; None when it ended and none is left."""
+        """Returns the next item; None if the queue has ended and is empty."""
         with self._changed:
             self._changed.wait_for(lambda: self._ended or bool(self._items))
             item = self._items.popleft() if self._items else None
@@ -57,7 +59,8 @@ class _Queue(Generic[_T]):
 
 
 def _fill(queue: _Queue[_T], iterable: Iterable[_T]) -> None:
-    """Takes items while there is room for them, until the first exception or until nobody wants more."""
+    """Puts items of the iterable into the queue, until an exception or until the consumer wants no
+    more."""
     try:
         items = iter(iterable)
         while queue.wait_for_room():
@@ -83,13 +86,13 @@ def _stop(queue: _Queue[_T], thread: threading.Thread, wake: Callable[[], None] 
 
 
 class _Ahead(Iterator[_T]):
-    """What another thread makes of an iterable; `wake` gets that thread out of what it may wait for."""
+    """The items of an iterable that another thread consumes; ``wake`` ends that thread's waits."""
 
     def __init__(self, iterable: Iterable[_T], ahead: int, wake: Callable[[], None] | None = None) -> None:
         self._queue: _Queue[_T] = _Queue(ahead)
         thread = threading.Thread(target=_fill, args=(self._queue, iterable), name="adead-ahead", daemon=True)
         thread.start()
-        # The thread does not have this object: when nobody else has it, the thread is stopped.
+        # The thread holds no reference to this object. So it stops when the last reference goes.
         self._stop = weakref.finalize(self, _stop, self._queue, thread, wake)
 
     def __iter__(self) -> "_Ahead[_T]":
@@ -105,11 +108,12 @@ class _Ahead(Iterator[_T]):
         try:
             raise item
         finally:
-            # The exception has this frame, which must not have the exception.
+            # The exception refers to this frame, so the frame must not refer to the exception.
             del item
 
     def close(self) -> None:
-        """Stops the producer and waits for its thread: an item that is just being made is still made."""
+        """Stops the producer and waits for its thread, which finishes the item that it is
+        making."""
         self._stop()
 
     def __enter__(self) -> "_Ahead[_T]":
@@ -120,11 +124,11 @@ class _Ahead(Iterator[_T]):
 
 
 class DataLoader(_Ahead[_T]):
-    """An iterator over what an iterable gives in a thread of its own, at most ``ahead`` items before who takes them, counting
-    the one that is being made.
+    """Iterates over an iterable in a thread of its own, at most ``ahead`` items before the
+    consumer, including the one that is being made.
 
-    An exception of the iterable comes behind the items before it and ends both. ``close``, the end of a ``with`` block and
-    being collected stop the thread.
+    An exception of the iterable is raised after the items before it, and ends both. ``close``, the
+    end of a ``with`` block and garbage collection stop the thread.
     """
 
     def __init__(self, iterable: Iterable[_T], ahead: int = 2) -> None:
@@ -133,13 +137,13 @@ class DataLoader(_Ahead[_T]):
         super().__init__(iterable, ahead)
 
 
-# Formats of the buffer protocol by what core calls them; longs have 8 bytes on some machines.
+# The core's names for the buffer protocol's formats. The size of longs, ``l``, depends on the machine.
 _DTYPES = {"f": "f32", "e": "f16", "i": "i32", "I": "u32", "q": "i64"}
 _SIZES = {"f32": 4, "f16": 2, "bf16": 2, "i32": 4, "u32": 4, "i64": 8, "bool": 1}
 
 
 def _described(batch: object) -> "tuple[Tensor | memoryview | bytes, str, tuple[int, ...]]":
-    """A batch as something to upload, its dtype and its shape."""
+    """Returns the data of a batch to upload, its dtype and its shape."""
     if isinstance(batch, Tensor):
         # The buffer protocol has no format for bf16.
         return batch.tobytes() if batch.dtype == "bf16" else batch, batch.dtype, batch.shape
@@ -151,13 +155,13 @@ def _described(batch: object) -> "tuple[Tensor | memoryview | bytes, str, tuple[
     if letter == "l":
         letter = "q" if view.itemsize == 8 else "i"
     if letter not in _DTYPES or not view.c_contiguous:
-        # What can be converted is, and what can't is refused with the reason.
+        # Tensor converts what it can, and refuses the rest with the reason.
         return _described(Tensor(view))
     return view, _DTYPES[letter], view.shape or ()
 
 
 class _Lane:
-    """A stream and the buffers of the one batch that is under way on it."""
+    """A stream and the buffers of the one batch in flight on it."""
 
     def __init__(self, context: Context) -> None:
         self.context = context
@@ -165,7 +169,8 @@ class _Lane:
         self.buffers: list[Buffer] = []
 
     def fit(self, place: int, dtype: str, shape: tuple[int, ...]) -> BufferView:
-        """Its buffer of that number as such an array: the one that is there if it has that size, else a new one."""
+        """Returns the lane's buffer number ``place`` as such an array. It reuses the old buffer if
+        the size is the same."""
         size = math.prod(shape) * _SIZES[dtype]
         if place == len(self.buffers):
             self.buffers.append(self.context.buffer(nbytes=size))
@@ -175,7 +180,8 @@ class _Lane:
 
 
 class Stage:
-    """What ``overlap``'s function is given for a batch: the stream to enqueue work on, the batch on the device, buffers."""
+    """The context of a batch's work in ``overlap``: the stream to enqueue work on, the batch on the
+    device, and buffers."""
 
     def __init__(self, lane: _Lane, index: int, batch: BufferView) -> None:
         self._lane = lane
@@ -185,22 +191,23 @@ class Stage:
 
     @property
     def index(self) -> int:
-        """Of which batch: the first one is 0."""
+        """The index of the batch; the first one is 0."""
         return self._index
 
     @property
     def stream(self) -> Stream:
-        """Where to enqueue work."""
+        """The stream for the batch's work."""
         return self._lane.stream
 
     @property
     def input(self) -> BufferView:
-        """The batch on the device, with its dtype and shape; ``input.buffer`` is what a kernel takes."""
+        """The batch on the device, with its dtype and shape. Pass ``input.buffer`` to a kernel."""
         return self._input
 
     def buffer(self, shape: int | tuple[int, ...], dtype: str = "f32") -> BufferView:
-        """A buffer for results and intermediate values, as an array. The n-th call for a batch gives what the n-th call gave
-        for an earlier one, with what it had, if that has the same size; else a new one, zeroed."""
+        """Returns a buffer for results and intermediate values, as an array. The n-th call for a
+        batch reuses the buffer of an earlier batch's n-th call, with its old bytes, if the size is
+        the same. Otherwise it returns a new buffer of zeros."""
         shape = (shape,) if isinstance(shape, int) else shape
         if dtype not in _SIZES:
             raise InvalidArgumentError(f"there is no dtype '{dtype}'")
@@ -212,7 +219,7 @@ class Stage:
 
 
 class _Started:
-    """A batch under way."""
+    """A batch in flight."""
 
     def __init__(self, lane: _Lane, download: Download | None, result: "Buffer | BufferView | None") -> None:
         self.lane = lane
@@ -220,8 +227,8 @@ class _Started:
         self._kind = None if result is None else (result.dtype, result.shape)
 
     def finish(self) -> Tensor | None:
-        """Waits for it; the lane is free then."""
-        # What only the device can find is told here.
+        """Waits for the batch; then its lane is free."""
+        # This raises errors that only the device can find.
         self.lane.stream.synchronize()
         if self._download is None or self._kind is None:
             return None
@@ -233,7 +240,7 @@ def _start_all(
     fn: "Callable[[Stage], Buffer | BufferView | None]",
     lanes: "SimpleQueue[_Lane | None]",
 ) -> Iterator[_Started]:
-    """Starts batches while there are lanes for them."""
+    """Starts batches while there are free lanes."""
     before: Event | None = None
     items = iter(batches)
     index = 0
@@ -287,17 +294,20 @@ def overlap(
     *,
     context: Context | None = None,
 ) -> Generator[Tensor | None, None, None]:
-    """Takes batches through a device, at most ``depth`` at once, each on a stream of its own: it is uploaded, ``fn`` enqueues
-    work on it, and what ``fn`` returns is brought to the host as a tensor. 1 is sequential, 2 double buffering, 3 triple
-    buffering.
+    """Processes batches on a device, at most ``depth`` at once, each on its own stream. A batch is
+    uploaded, ``fn`` enqueues work on it, and the array that ``fn`` returns is downloaded as a
+    tensor. Depth 1 is sequential, 2 double buffering, 3 triple buffering.
 
-    A batch is an array, a tensor or numbers. The results are those of a loop that does one batch after the other, whatever the
-    depth: work of a batch begins when the work of the batch before is done, so ``fn`` may use buffers that all batches share.
-    Results come in order. An exception comes in its batch's place and ends the generator; then nothing more is started.
+    A batch is an array, a tensor or numbers. At every depth the results equal those of a loop that
+    processes one batch after the other. A batch's work begins when the work of the batch before is
+    done, so ``fn`` may use buffers that all batches share. Results come in order. An exception is
+    raised in its batch's place and ends the generator; then no other batch starts.
 
-    ``batches`` and ``fn`` run in a thread of their own, a batch only when one of the ``depth`` lanes is free: its result was
-    taken. Uploads and downloads release the GIL. Closing the generator waits for what is under way, and for ``batches``
-    if it is just being asked. On the CPU stages run one after the other. ``context`` None is the default one.
+    ``batches`` and ``fn`` run in a thread of their own. A batch is asked for only when one of the
+    ``depth`` lanes is free, which means that its result was taken. Uploads and downloads release
+    the GIL. Closing the generator waits for the batches in flight, and for ``batches`` if it is
+    making one. On the CPU the stages run one after the other. ``context`` None is the default
+    context.
     """
     if not 1 <= depth <= MAX_DEPTH:
         raise InvalidArgumentError(f"overlap: the depth is {depth}; it must be from 1 to {MAX_DEPTH}")

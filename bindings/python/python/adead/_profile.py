@@ -1,4 +1,5 @@
-"""Profiles: what a context's operations, kernels and transfers took, and where they ran: docs/profile.md."""
+"""Profiles: how long a context's operations, kernels and transfers took, and where they ran.
+docs/profile.md is the guide."""
 
 import json
 from dataclasses import dataclass
@@ -15,25 +16,27 @@ __all__ = ["Profile", "ProfileDevice", "ProfileRecord", "ProfileReport", "Profil
 
 @dataclass(frozen=True, slots=True)
 class ProfileSpan:
-    """From when to when, in nanoseconds since the profile's beginning."""
+    """A begin and an end, in nanoseconds since the profile's start."""
 
     begin_ns: int
     end_ns: int
 
     @property
     def ns(self) -> int:
-        """How long it is, in nanoseconds."""
+        """The duration, in nanoseconds."""
         return self.end_ns - self.begin_ns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfileRecord:
-    """A piece of work: an operation, a user's kernel, a transfer.
+    """A piece of work: an operation, a user's kernel or a transfer.
 
-    ``activity`` is "operation", "kernel", "replay", "upload", "download", "copy" or "clear"; ``name`` the operation's or the
-    kernel's, else the activity; ``operands`` what it worked on; ``device`` an id and ``reason`` why it ran there. ``thread`` is
-    the caller's, ``stream`` 0 for the context's own. ``host`` is the call, ``work`` the work itself, None where the device
-    gives no times; ``cycles`` of the processor's counter, None on GPUs. ``flops`` and ``bytes`` are 0 where nobody knows.
+    ``activity`` is "operation", "kernel", "replay", "upload", "download", "copy" or "clear".
+    ``name`` is that of the operation or the kernel, or else the activity. ``operands`` describes
+    the operands. ``device`` is an id, and ``reason`` says why the work ran there. ``thread`` is the
+    caller's, and ``stream`` 0 is the context's own. ``host`` is the time of the call. ``work`` is
+    the time of the work itself, None if the device measures no times. ``cycles`` counts the
+    processor's cycles; None on GPUs. ``flops`` and ``bytes`` are 0 if unknown.
     """
 
     activity: str
@@ -52,11 +55,11 @@ class ProfileRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfileTotal:
-    """What was recorded of one kind and name, on one device, for one reason.
+    """The total of records with one kind, name, device and reason.
 
-    Of ``count`` records ``timed`` have a time, and the other numbers are of those: nanoseconds, floating-point operations and
-    bytes of all, and of them a nanosecond (``gflops``, ``gbytes``). ``of_peak`` is the share of the device's peak, which can be
-    above 1.
+    Of ``count`` records, ``timed`` have a time. The other numbers cover only those: the total
+    nanoseconds, floating-point operations and bytes, and the last two per nanosecond (``gflops``,
+    ``gbytes``). ``of_peak`` is the fraction of the device's peak rate, and can exceed 1.
     """
 
     activity: str
@@ -78,10 +81,12 @@ class ProfileTotal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfileDevice:
-    """A device that worked: nanoseconds of work other than transfers, the bytes that it was sent and that it sent back.
+    """A device that worked: nanoseconds of work other than transfers, and the bytes uploaded to and
+    downloaded from it.
 
-    ``peak_gflops`` and ``peak_gbytes`` are its best rates as the dispatcher knows them and ``figures`` where those are from,
-    None where it knows none; ``calibrated`` is whether they were measured on this machine.
+    ``peak_gflops`` and ``peak_gbytes`` are its peak rates as the dispatcher knows them, and
+    ``figures`` is their source; None if unknown. ``calibrated`` says whether they were measured on
+    this machine.
     """
 
     id: str
@@ -101,7 +106,7 @@ def _record(fields: dict[str, Any]) -> ProfileRecord:
 
 
 class ProfileReport:
-    """What a profile recorded; ``str`` of it is a table."""
+    """The report of a profile; ``str`` of it is a table."""
 
     def __init__(self, session: "_Session") -> None:
         self._session = session
@@ -111,7 +116,7 @@ class ProfileReport:
         made: dict[str, Any] = json.loads(self.to_json())
         made["records"] = [_record(fields) for fields in made["records"]]
         made["totals"] = [ProfileTotal(**fields) for fields in made["totals"]]
-        # JSON has a number for whether.
+        # JSON has 0 or 1 for a bool.
         made["devices"] = [ProfileDevice(**{**use, "calibrated": use.get("calibrated") == 1}) for use in made["devices"]]
         return made
 
@@ -122,7 +127,7 @@ class ProfileReport:
 
     @property
     def totals(self) -> list[ProfileTotal]:
-        """By kind, name, device and reason; what took longest is first."""
+        """By kind, name, device and reason; the one with the longest total time is first."""
         return cast("list[ProfileTotal]", self._all["totals"])
 
     @property
@@ -137,30 +142,30 @@ class ProfileReport:
 
     @property
     def ns(self) -> int:
-        """From the profile's beginning to its end, in nanoseconds."""
+        """Nanoseconds from the profile's start to its end."""
         return int(self._all["ns"])
 
     @property
     def busy_ns(self) -> int:
-        """Nanoseconds in which anything was under way: work on the CPU, work on a GPU, a transfer."""
+        """Nanoseconds during which there was work on the CPU, work on a GPU, or a transfer."""
         return int(self._all["busy_ns"])
 
     @property
     def overlapped_ns(self) -> int:
-        """Of these, nanoseconds in which at least two of the three were."""
+        """Nanoseconds of ``busy_ns`` during which at least two of the three overlapped."""
         return int(self._all["overlapped_ns"])
 
     @property
     def overlap(self) -> float:
-        """The share of ``busy_ns`` that ``overlapped_ns`` is."""
+        """The ratio of ``overlapped_ns`` to ``busy_ns``."""
         return float(self._all["overlap"])
 
     def to_json(self) -> str:
-        """All of it as JSON."""
+        """Returns the whole report as JSON."""
         return self._session.report("json")
 
     def to_trace(self) -> str:
-        """A trace for Perfetto and chrome://tracing."""
+        """Returns a trace for Perfetto and chrome://tracing."""
         return self._session.report("trace")
 
     def __str__(self) -> str:
@@ -173,16 +178,16 @@ class ProfileReport:
 
 
 class Profile:
-    """A profile under way, which ``Context.profile`` begins. ``finish``, or the end of a ``with`` block, ends it; collected, it
-    ends too."""
+    """An active profile, which ``Context.profile`` starts. ``finish``, the end of a ``with`` block,
+    and garbage collection end it."""
 
     def __init__(self, session: "_Session") -> None:
         self._session = session
         self._report: ProfileReport | None = None
 
     def finish(self) -> ProfileReport:
-        """Ends it, if it is under way, and gives what was recorded. Waits for what the context enqueued; synchronize streams of
-        your own before."""
+        """Ends the profile, if it is active, and returns its report. Waits for everything that the
+        context has enqueued; synchronise your own streams before."""
         if self._report is None:
             self._session.report("")
             self._report = ProfileReport(self._session)
@@ -190,7 +195,7 @@ class Profile:
 
     @property
     def report(self) -> ProfileReport:
-        """What was recorded; NotReadyError while it is under way."""
+        """The report; NotReadyError while the profile is active."""
         if self._report is None:
             raise NotReadyError("the profile is under way: finish() or the end of its with block gives its report")
         return self._report

@@ -1,4 +1,4 @@
-//! Tensors and buffers for other libraries.
+//! Exports tensors and buffers to other libraries.
 
 use super::{
     CPU, CUDA, Device, DlTensor, IS_COPIED, Managed, ManagedVersioned, PLAIN, READ_ONLY, VERSION, VERSIONED, type_of,
@@ -17,26 +17,26 @@ use std::ffi::c_void;
 use std::ptr;
 use std::sync::Arc;
 
-/// What a consumer asks for.
+/// A consumer's request.
 pub struct Request<'a, 'py> {
-    /// The stream that it will use the memory on.
+    /// The stream on which it will use the memory.
     pub stream: Option<&'a Bound<'py, PyAny>>,
-    /// The newest version that it understands; None: only what was before versions.
+    /// The newest version that it understands. None: only the protocol before versions.
     pub max_version: Option<(u32, u32)>,
-    /// Where it wants the memory.
+    /// The device on which it wants the memory.
     pub dl_device: Option<(i32, i32)>,
-    /// Whether it must or must not be copied.
+    /// Whether the memory must or must not be copied.
     pub copy: Option<bool>,
 }
 
-/// Protocol errors are BufferErrors, as the standard says.
+/// The standard requires BufferErrors for protocol errors.
 pub(super) fn refused(text: String) -> Fault {
     Fault::Python(PyBufferError::new_err(text))
 }
 
-/// What an export keeps until its deleter is called.
+/// The data that an export keeps until its deleter is called.
 struct Kept {
-    /// The lengths, then the strides in elements.
+    /// The lengths, followed by the strides in elements.
     lengths: Vec<i64>,
     _owner: Box<dyn Any + Send + Sync>,
 }
@@ -51,7 +51,7 @@ impl Kept {
     }
 }
 
-/// The tensor of a device, made around a box that its deleter drops.
+/// Makes the DLPack tensor around a box that its deleter drops.
 fn dl_tensor(kept: &mut Kept, address: *mut c_void, device: Device, meta: &Meta) -> DlTensor {
     let rank = meta.shape.rank();
     let shape = kept.lengths.as_mut_ptr();
@@ -82,9 +82,9 @@ unsafe extern "C" fn delete_versioned(managed: *mut ManagedVersioned) {
     }
 }
 
-/// Deletes what nobody took: who does gives the capsule another name.
+/// Deletes a tensor that no consumer took. A consumer gives the capsule another name.
 unsafe extern "C" fn discard(capsule: *mut ffi::PyObject) {
-    // SAFETY: a capsule of `capsule`, whose pointer under its first name is what was made there.
+    // SAFETY: `capsule` made this capsule, and under its first name its pointer is what was made there.
     unsafe {
         if ffi::PyCapsule_IsValid(capsule, VERSIONED.as_ptr()) != 0 {
             delete_versioned(ffi::PyCapsule_GetPointer(capsule, VERSIONED.as_ptr()).cast());
@@ -94,7 +94,7 @@ unsafe extern "C" fn discard(capsule: *mut ffi::PyObject) {
     }
 }
 
-/// A capsule with the memory at an address, which `owner` keeps.
+/// Makes a capsule with the memory at an address, which `owner` keeps.
 fn capsule<'py>(
     py: Python<'py>,
     address: *mut c_void,
@@ -113,16 +113,17 @@ fn capsule<'py>(
     } else {
         (Box::into_raw(Box::new(Managed { tensor, context, deleter: Some(delete) })).cast(), PLAIN)
     };
-    // SAFETY: a pointer and a name that stays; NULL with an exception is passed on.
+    // SAFETY: a pointer, and a name that lives on; NULL with an exception is passed on.
     Ok(unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyCapsule_New(pointer, name.as_ptr(), Some(discard))) }?)
 }
 
-/// Whether the consumer understands versions.
+/// Returns whether the consumer understands versions.
 fn is_versioned(request: &Request<'_, '_>) -> bool {
     request.max_version.is_some_and(|(major, _)| major >= VERSION.major)
 }
 
-/// What `Tensor.__dlpack__` gives: the tensor's memory, read-only; a copy for who wants one or can't be told that.
+/// Implements `Tensor.__dlpack__`: the tensor's memory, read-only. A consumer that wants a copy, or can't be told that
+/// the data is read-only, receives a copy.
 pub fn export_tensor<'py>(tensor: &Bound<'py, PyTensor>, request: &Request<'_, 'py>) -> Result<Bound<'py, PyAny>> {
     if request.stream.is_some_and(|stream| !stream.is_none()) {
         return Err(refused("host memory is on no stream: stream must be None".into()));
@@ -133,7 +134,7 @@ pub fn export_tensor<'py>(tensor: &Bound<'py, PyTensor>, request: &Request<'_, '
     export_host(tensor.py(), tensor.get().0.clone(), request, false)
 }
 
-/// A tensor's memory; `alone` says that nobody else has it.
+/// Exports a tensor's memory; `alone` says that nothing else refers to it.
 fn export_host<'py>(
     py: Python<'py>,
     tensor: Tensor,
@@ -157,12 +158,12 @@ fn export_host<'py>(
     capsule(py, address, device, &meta, Box::new(tensor), versioned, flags)
 }
 
-/// The number of a CUDA device: of "cuda:1" it is 1.
+/// Returns the number of a CUDA device: 1 for "cuda:1".
 pub(super) fn cuda_number(id: &str) -> Option<i32> {
     id.strip_prefix("cuda:")?.parse().ok()
 }
 
-/// Where a buffer is, for `__dlpack_device__`.
+/// Returns a buffer's device, for `__dlpack_device__`.
 pub fn device_of(buffer: &Buffer) -> Result<(i32, i32)> {
     let id = &buffer.device().id;
     match cuda_number(id) {
@@ -172,7 +173,7 @@ pub fn device_of(buffer: &Buffer) -> Result<(i32, i32)> {
     }
 }
 
-/// Device memory that a consumer has.
+/// Device memory that a consumer holds.
 struct Lent {
     _memory: Arc<dyn Memory>,
     ctx: Context,
@@ -180,14 +181,14 @@ struct Lent {
 
 impl Drop for Lent {
     fn drop(&mut self) {
-        // The consumer may give it back before its kernels are through, and the memory will be somebody else's. A device
-        // that is lost has nothing to wait for.
+        // The consumer may return the memory before its kernels have finished, and the memory will be reused. A lost
+        // device has nothing to wait for.
         let _ = self.ctx.wait_for_others();
     }
 }
 
-/// What `Buffer.__dlpack__` gives: CUDA memory as it is, behind what its context enqueued; what is read of it where the
-/// consumer wants it on the host, and of a buffer in host memory.
+/// Implements `Buffer.__dlpack__`. CUDA memory is shared once the context's work has finished. If the consumer wants it
+/// on the host, and for a buffer in host memory, the consumer receives a copy.
 pub fn export_buffer<'py>(buffer: &Bound<'py, PyBuffer>, request: &Request<'_, 'py>) -> Result<Bound<'py, PyAny>> {
     let (py, this) = (buffer.py(), buffer.get());
     let (kind, number) = device_of(this.core())?;
@@ -206,8 +207,8 @@ pub fn export_buffer<'py>(buffer: &Bound<'py, PyBuffer>, request: &Request<'_, '
     if wanted != (kind, number) {
         return Err(refused(format!("the buffer is on {:?}, and can't be given at {wanted:?}", (kind, number))));
     }
-    // The consumer's stream waits for nothing: everything that the context enqueued is done when this returns. -1 says that
-    // the consumer does not care.
+    // The consumer's stream waits for nothing, because everything that the context enqueued is done when this returns.
+    // -1 says that the consumer does not synchronise.
     let cares = match request.stream {
         Some(stream) if !stream.is_none() => stream.extract::<i64>()? != -1,
         _ => true,

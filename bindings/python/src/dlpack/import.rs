@@ -1,4 +1,4 @@
-//! Other libraries' tensors.
+//! Imports other libraries' tensors.
 
 use super::export::{cuda_number, refused};
 use super::{
@@ -21,20 +21,20 @@ use smallvec::SmallVec;
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
-/// What another library gave, until it is dropped.
+/// Another library's tensor, until it is dropped.
 enum Taken {
     Plain(NonNull<Managed>),
     Versioned(NonNull<ManagedVersioned>),
 }
 
-// SAFETY: it is read, and its deleter may be called from any thread, as dlpack.h asks of it.
+// SAFETY: it is only read, and any thread may call its deleter, as dlpack.h requires.
 unsafe impl Send for Taken {}
-// SAFETY: the same.
+// SAFETY: as above.
 unsafe impl Sync for Taken {}
 
 impl Taken {
     fn tensor(&self) -> &DlTensor {
-        // SAFETY: it is there until the deleter is called.
+        // SAFETY: it is valid until the deleter is called.
         unsafe {
             match self {
                 Taken::Plain(managed) => &managed.as_ref().tensor,
@@ -51,18 +51,18 @@ impl Taken {
         }
     }
 
-    /// The first element's address.
+    /// Returns the first element's address.
     fn address(&self) -> *mut u8 {
         let tensor = self.tensor();
         tensor.data.cast::<u8>().wrapping_add(tensor.byte_offset as usize)
     }
 
-    /// Dtype and dimensions. `dtype_mismatch` for what core has not.
+    /// Returns dtype and dimensions. `dtype_mismatch` for a dtype that the core does not have.
     fn meta(&self) -> Result<Meta> {
         let tensor = self.tensor();
         let Some(dtype) = dtype_of(tensor.dtype) else {
             let super::DataType { code, bits, lanes } = tensor.dtype;
-            fail!(DtypeMismatch, "DLPack's dtype of code {code} with {bits} bits and {lanes} lanes is none of adead's")
+            fail!(DtypeMismatch, "adead has no dtype for DLPack's type code {code} with {bits} bits and {lanes} lanes")
         };
         let mut dims = SmallVec::<[usize; 8]>::new();
         for &length in self.lengths(tensor.shape) {
@@ -76,11 +76,11 @@ impl Taken {
 
     fn lengths(&self, array: *const i64) -> &[i64] {
         let rank = self.tensor().ndim.max(0) as usize;
-        // SAFETY: as many as there are dimensions, as the producer says.
+        // SAFETY: the producer says that there is one value for each dimension.
         if rank == 0 || array.is_null() { &[] } else { unsafe { std::slice::from_raw_parts(array, rank) } }
     }
 
-    /// The strides in bytes; None where it is row-major without gaps.
+    /// Returns the strides in bytes; None if the tensor is row-major without gaps.
     fn strides(&self, meta: &Meta) -> Option<SmallVec<[isize; 8]>> {
         let (dims, strides) = (meta.shape.dims(), self.lengths(self.tensor().strides));
         if strides.is_empty() || meta.shape.elements() == 0 {
@@ -117,12 +117,12 @@ impl Drop for Taken {
     }
 }
 
-/// Whether an object has DLPack.
+/// Returns whether an object supports DLPack.
 pub fn is_there(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     object.hasattr("__dlpack__")
 }
 
-/// Asks an object for its memory, with the newest version that is understood.
+/// Takes an object's memory, with the newest version that both understand.
 fn take(object: &Bound<'_, PyAny>, stream: Option<i64>) -> Result<Taken> {
     let py = object.py();
     let options = PyDict::new(py);
@@ -139,7 +139,7 @@ fn take(object: &Bound<'_, PyAny>, stream: Option<i64>) -> Result<Taken> {
         other => other?,
     };
     let pointer = |name: &std::ffi::CStr, used: &std::ffi::CStr| -> PyResult<Option<NonNull<c_void>>> {
-        // SAFETY: an object; a capsule of that name has what the name says, and the new name stays.
+        // SAFETY: an object; a capsule of this name holds what the name says, and the new name lives on.
         unsafe {
             if ffi::PyCapsule_IsValid(capsule.as_ptr(), name.as_ptr()) == 0 {
                 return Ok(None);
@@ -153,20 +153,20 @@ fn take(object: &Bound<'_, PyAny>, stream: Option<i64>) -> Result<Taken> {
     };
     if let Some(managed) = pointer(VERSIONED, VERSIONED_USED)? {
         let taken = Taken::Versioned(managed.cast());
-        // SAFETY: every version begins with its number.
+        // SAFETY: every version of the struct begins with its number.
         let major = unsafe { managed.cast::<ManagedVersioned>().as_ref() }.version.major;
         if major != VERSION.major {
-            return Err(refused(format!("DLPack {major} is not understood, only {}", VERSION.major)));
+            return Err(refused(format!("DLPack version {major} is not supported, only version {}", VERSION.major)));
         }
         return Ok(taken);
     }
     match pointer(PLAIN, PLAIN_USED)? {
         Some(managed) => Ok(Taken::Plain(managed.cast())),
-        None => Err(wrong_type(format!("__dlpack__() of a {} gave no capsule of DLPack", object.get_type().name()?))),
+        None => Err(wrong_type(format!("__dlpack__() of a {} returned no DLPack capsule", object.get_type().name()?))),
     }
 }
 
-/// Where an object's memory is.
+/// Returns the device of an object's memory.
 fn device_of(object: &Bound<'_, PyAny>) -> Result<(i32, i32)> {
     let device = object.call_method0("__dlpack_device__")?;
     // Enumerations are ints, too.
@@ -174,7 +174,7 @@ fn device_of(object: &Bound<'_, PyAny>) -> Result<(i32, i32)> {
     Ok((part(0)?, part(1)?))
 }
 
-/// A tensor of what is in host memory; it shares it where the layout allows and `copy` is not True.
+/// Makes a tensor of memory on the host. It shares the memory if the layout allows and `copy` is not True.
 pub fn tensor(object: &Bound<'_, PyAny>, copy: Option<bool>) -> Result<Tensor> {
     let (kind, number) = device_of(object)?;
     if kind != CPU.0 && kind != CUDA_HOST {
@@ -186,7 +186,7 @@ pub fn tensor(object: &Bound<'_, PyAny>, copy: Option<bool>) -> Result<Tensor> {
     let start = NonNull::new(address).unwrap_or(NonNull::<u64>::dangling().cast());
     let is_aligned = start.as_ptr().addr().is_multiple_of(meta.dtype.size());
     if strides.is_none() && is_aligned && copy != Some(true) {
-        // SAFETY: row-major, aligned, and kept until it is dropped. Not writing is what the producer promises.
+        // SAFETY: the memory is row-major, aligned, and kept until it is dropped. The producer promises not to write.
         return Ok(unsafe { Tensor::foreign(start, &meta, Box::new(taken)) }?);
     }
     if copy == Some(false) {
@@ -212,12 +212,12 @@ pub fn tensor(object: &Bound<'_, PyAny>, copy: Option<bool>) -> Result<Tensor> {
     Ok(Tensor::from_bytes(&bytes, meta.dtype, meta.shape.dims())?)
 }
 
-/// What the module's `from_dlpack` gives.
+/// Implements the module's `from_dlpack`.
 pub fn import<'py>(py: Python<'py>, object: &Bound<'py, PyAny>, copy: Option<bool>) -> Result<Bound<'py, PyAny>> {
     import_on(py, default_context(py)?.get(), object, copy)
 }
 
-/// A tensor of what is in host memory; a buffer of what is on the CUDA device of the context.
+/// Makes a tensor of memory on the host, or a buffer of memory on the context's CUDA device.
 pub fn import_on<'py>(
     py: Python<'py>,
     ctx: &PyContext,
@@ -234,7 +234,7 @@ pub fn import_on<'py>(
     Ok(Bound::new(py, cuda(py, ctx, object, number, copy)?)?.into_any())
 }
 
-/// A buffer over CUDA memory, or with a copy of it where that is asked for or it is read-only.
+/// Makes a buffer over CUDA memory. It copies if that is asked for or the memory is read-only.
 fn cuda(
     py: Python<'_>,
     ctx: &PyContext,
@@ -244,7 +244,7 @@ fn cuda(
 ) -> Result<PyBuffer> {
     let device = format!("cuda:{number}");
     debug_assert_eq!(cuda_number(&device), Some(number));
-    // The producer makes CUDA's default stream wait for its work, and the buffer is made when that is through.
+    // The producer makes CUDA's default stream wait for its work. The buffer is made once that stream has caught up.
     const DEFAULT_STREAM: i64 = 1;
     let taken = take(object, Some(DEFAULT_STREAM))?;
     let meta = taken.meta()?;
@@ -257,8 +257,8 @@ fn cuda(
     }
     let address = taken.address().expose_provenance() as u64;
     let buffer = detached(py, || {
-        // SAFETY: memory of that device and size, which the producer keeps until it is told that it is not needed. What is
-        // ordered before the default stream's end is done when this returns.
+        // SAFETY: the memory is on that device and has that size, and the producer keeps it until it is released. All
+        // work before the default stream's current end has finished when this returns.
         let shared = unsafe { ctx.inner.buffer_over(&device, address, meta.bytes(), Box::new(taken)) }?;
         if !read_only && copy != Some(true) {
             return Ok(shared);

@@ -1,4 +1,5 @@
-//! DLPack: tensors and CUDA buffers to and from other libraries without a copy. The C structs are those of dlpack.h 1.1.
+//! DLPack: exchanges tensors and CUDA buffers with other libraries without a copy. The structs are those of dlpack.h
+//! 1.1.
 
 mod export;
 mod import;
@@ -11,12 +12,12 @@ use std::ffi::{CStr, c_void};
 
 /// Host memory.
 pub const CPU: (i32, i32) = (1, 0);
-/// The kind of CUDA's memory.
+/// CUDA memory.
 const CUDA: i32 = 2;
-/// The kind of pinned host memory.
+/// Pinned host memory.
 const CUDA_HOST: i32 = 3;
 
-/// Nobody may write to the memory.
+/// The memory is read-only.
 const READ_ONLY: u64 = 1;
 /// The memory was copied for the consumer.
 const IS_COPIED: u64 = 2;
@@ -26,7 +27,7 @@ const PLAIN_USED: &CStr = c"used_dltensor";
 const VERSIONED: &CStr = c"dltensor_versioned";
 const VERSIONED_USED: &CStr = c"used_dltensor_versioned";
 
-/// The version that is written, and asked for.
+/// The version that this module writes and asks for.
 const VERSION: Version = Version { major: 1, minor: 1 };
 
 /// DLDevice.
@@ -84,7 +85,7 @@ struct ManagedVersioned {
     tensor: DlTensor,
 }
 
-// As dlpack.h has them.
+// The layout of dlpack.h.
 const _: () = assert!(std::mem::offset_of!(DlTensor, ndim) == 16 && size_of::<DlTensor>() == 48);
 const _: () = assert!(std::mem::offset_of!(Managed, context) == 48 && size_of::<Managed>() == 64);
 const _: () = assert!(std::mem::offset_of!(ManagedVersioned, tensor) == 32 && size_of::<ManagedVersioned>() == 80);

@@ -1,5 +1,5 @@
-//! Takes batches through a device in six ways, checks every result, and prints what each way gains over doing one batch after
-//! the other. `docs/overlap.md` says when which one pays.
+//! Processes batches on a device in six ways, checks every result, and prints the speedup of each way over one batch
+//! after the other. `docs/overlap.md` says when each one pays.
 //!
 //! `cargo run --release -p adead --example overlap_demo -- [--tiny] [DEVICE]`: the best device unless one is named.
 
@@ -28,10 +28,10 @@ fn run() -> Result<bool> {
         if word == "--tiny" { tiny = true } else { device = word }
     }
     let ctx = Context::open(&device)?;
-    // A context that chooses has its buffers on the GPU.
+    // A context that chooses devices has its buffers on the GPU.
     let anything = ctx.buffer_zeroed(4)?;
     let info = anything.device();
-    // What has no memory of its own has nothing to copy: there it is about the results.
+    // A device without its own memory has nothing to copy, so only the results are checked there.
     let hardware = matches!(info.kind, DeviceKind::Discrete | DeviceKind::Virtual);
     let (count, size) = if hardware && !tiny { (24, [16384, 512]) } else { (8, [64, 64]) };
     let mut work = Work::new(&ctx, count, size, 2)?;
@@ -43,7 +43,7 @@ fn run() -> Result<bool> {
     }
     println!("batches  {count} of {} bytes", work.bytes());
 
-    // What every way must give: the results of the first one, which are the processor's.
+    // The results that every way must give: those of the first one, on the CPU.
     let mut expected = vec![Vec::new(); count];
     (PATTERNS[0].1)(&work, &mut |n, bytes| expected[n] = bytes.to_vec())?;
     let cpu = Work::new(&Context::open("cpu")?, 1, size, work.steps())?;
@@ -72,7 +72,7 @@ fn run() -> Result<bool> {
         }
         println!("{name:<24} {rate:>9.1} batches/s, {:.2} of sequential", rate / sequential);
     }
-    // A state that every batch changed is what a loop would have made of it.
+    // The state that every batch changed must equal that of a loop.
     let mut sum = vec![0.0f32; work.bytes() / 4];
     for bytes in &expected {
         for (sum, four) in sum.iter_mut().zip(bytes.as_chunks::<4>().0) {

@@ -1,4 +1,4 @@
-//! Six ways to take batches through a device: matrix products, and always the same ones.
+//! Six ways to process batches on a device: matrix products, the same in each way.
 
 use adead::gpu::{Buffer, Download, Operand, Stream};
 use adead::overlap::Stage;
@@ -6,13 +6,13 @@ use adead::{Attrs, Context, DType, DataLoader, Meta, Op, Result, Shape};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// What is done with a result: the batch's number, its bytes.
+/// Takes a result: the batch's number and its bytes.
 pub type Take<'a> = &'a mut dyn FnMut(usize, &[u8]);
 
-/// A way to take all batches of some work through its device. Which results it takes is up to it.
+/// A way to process all batches of some work on its device. It may take only some results.
 pub type Pattern = fn(&Work, Take<'_>) -> Result<()>;
 
-/// By name; the first one is what the others are compared with.
+/// The ways by name. The others are compared with the first one.
 pub const PATTERNS: [(&str, Pattern); 6] = [
     ("sequential", |work, take| work.by_hand(1, take)),
     ("double buffering", |work, take| work.buffered(2, take)),
@@ -22,7 +22,7 @@ pub const PATTERNS: [(&str, Pattern); 6] = [
     ("four streams", |work, take| work.by_hand(4, take)),
 ];
 
-/// What a batch's stage enqueues: so many products with the same matrix.
+/// The work of a batch's stage: repeated products with the same matrix.
 #[derive(Clone)]
 struct Products {
     matrix: Arc<Buffer>,
@@ -32,7 +32,7 @@ struct Products {
 }
 
 impl Products {
-    /// From `x`, to and fro between two buffers; the one where the last product is.
+    /// Multiplies `x`, back and forth between two buffers. Returns the one with the last product.
     fn enqueue<'a>(&self, stream: &mut Stream, x: &'a Buffer, between: [&'a Buffer; 2]) -> Result<&'a Buffer> {
         let mut from = x;
         for step in 0..self.steps {
@@ -45,7 +45,7 @@ impl Products {
         Ok(from)
     }
 
-    /// The same in a stage of `overlap`.
+    /// Does the same in a stage of `overlap`.
     fn stage(&self, stage: &mut Stage<'_>) -> Result<Arc<Buffer>> {
         let (x, bytes) = (stage.input(), self.batch.bytes());
         let between = [stage.buffer(bytes)?, stage.buffer(bytes)?];
@@ -55,14 +55,14 @@ impl Products {
     }
 }
 
-/// Batches, and what is done with each.
+/// The batches, and their work.
 pub struct Work {
     pub ctx: Context,
     pub batches: Arc<[Vec<f32>]>,
     products: Products,
 }
 
-/// Seconds that a batch takes in each of its stages when it is alone.
+/// Seconds that a batch takes in each stage when it runs alone.
 pub struct Stages {
     pub upload: f64,
     pub compute: f64,
@@ -70,10 +70,10 @@ pub struct Stages {
 }
 
 impl Work {
-    /// So many batches of so many rows, each multiplied `steps` times by a square matrix.
+    /// Makes `count` batches of `rows` rows, each multiplied `steps` times by a square matrix.
     pub fn new(ctx: &Context, count: usize, [rows, width]: [usize; 2], steps: usize) -> Result<Work> {
         let batch = |n: usize| (0..rows * width).map(|i| ((i * 31 + n * 17) % 101) as f32 / 101.0 - 0.5).collect();
-        // Its rows are so small that products of products stay in range.
+        // The entries are so small that products of products stay in range.
         let matrix: Vec<f32> =
             (0..width * width).map(|i| ((i * 37 % 103) as f32 / 51.0 - 1.0) / width as f32).collect();
         let meta = |dims: [usize; 2]| Ok::<_, adead::Error>(Meta::new(DType::F32, Shape::new(&dims)?));
@@ -82,26 +82,27 @@ impl Work {
         Ok(Work { ctx: ctx.clone(), batches: (0..count).map(batch).collect(), products })
     }
 
-    /// Products per batch.
+    /// Returns the number of products per batch.
     pub fn steps(&self) -> usize {
         self.products.steps
     }
 
-    /// Bytes of a batch, and of its result.
+    /// Returns the bytes of a batch, and of its result.
     pub fn bytes(&self) -> usize {
         self.products.batch.bytes()
     }
 
-    /// So many products that they take about as long as the slower of the two copies; and how long each stage takes then.
+    /// Sets the number of products so that they take about as long as the slower copy. Returns the time of each stage
+    /// then.
     pub fn balance(&mut self) -> Result<Stages> {
         self.products.steps = 1;
-        self.stages()?; // drivers and caches get into the swing
+        self.stages()?; // warms up drivers and caches
         let one = self.stages()?;
         self.products.steps = (one.upload.max(one.download) / one.compute).round().max(1.0) as usize;
         self.stages()
     }
 
-    /// How long a batch takes in each stage; the best of five.
+    /// Measures how long a batch takes in each stage; the best of five runs.
     pub fn stages(&self) -> Result<Stages> {
         let mut lane = Lane::new(self)?;
         let mut bytes = vec![0; self.bytes()];
@@ -126,8 +127,8 @@ impl Work {
         Ok(best)
     }
 
-    /// A loop over streams: a batch waits until the one before it on its stream is done. With one stream that is sequential;
-    /// several run beside each other, and nothing orders them.
+    /// Loops over streams; a batch waits until the one before it on its stream is done. One stream is sequential;
+    /// several run concurrently, in no order.
     fn by_hand(&self, streams: usize, take: Take<'_>) -> Result<()> {
         let mut lanes = (0..streams).map(|_| Lane::new(self)).collect::<Result<Vec<_>>>()?;
         let mut bytes = vec![0; self.bytes()];
@@ -135,7 +136,7 @@ impl Work {
             let lane = &mut lanes[n % streams];
             if let Some(download) = lane.download.take() {
                 download.take(&mut bytes)?;
-                lane.stream.synchronize()?; // what only the device can find
+                lane.stream.synchronize()?; // returns errors that only the device can find
                 take(n - streams, &bytes);
             }
             if let Some(batch) = self.batches.get(n) {
@@ -147,13 +148,13 @@ impl Work {
         Ok(())
     }
 
-    /// Every batch, as an iterator that may go to another thread.
+    /// Returns every batch, as an iterator that can move to another thread.
     fn all(&self) -> impl Iterator<Item = Batch> + Send + 'static {
         let batches = self.batches.clone();
         (0..batches.len()).map(move |n| Batch(batches.clone(), n))
     }
 
-    /// So many batches under way at once.
+    /// Keeps `depth` batches in flight.
     fn buffered(&self, depth: usize, take: Take<'_>) -> Result<()> {
         let products = self.products.clone();
         for result in adead::overlap(&self.ctx, self.all(), depth, move |stage| products.stage(stage))? {
@@ -163,8 +164,9 @@ impl Work {
         Ok(())
     }
 
-    /// Every batch changes a state that stays on the device: the next one is made by a loader and uploaded meanwhile. Only
-    /// the last batch brings it to the host, so its result is the sum of all products. `take` gets the others' without bytes.
+    /// Changes a state on the device with every batch, while a loader makes the next batch and it is uploaded. Only the
+    /// last batch downloads the state, so its result is the sum of all products. `take` gets the other results without
+    /// bytes.
     pub fn training(&self, take: Take<'_>) -> Result<Vec<f32>> {
         let (products, bytes) = (self.products.clone(), self.bytes());
         let state = Arc::new(self.ctx.buffer_zeroed(bytes)?);
@@ -184,10 +186,10 @@ impl Work {
         state.to_vec()
     }
 
-    /// A loader makes batches, at most four ahead, and three are under way.
+    /// A loader makes batches, at most four ahead, and three are in flight.
     fn loaded(&self, take: Take<'_>) -> Result<()> {
         let products = self.products.clone();
-        // Whatever reads and decodes: an error in it would come in its place among the results.
+        // A producer that reads and decodes goes here. Its error would come in its place among the results.
         let loader = DataLoader::new(self.all().map(Ok::<_, adead::Error>), 4)?;
         for result in adead::overlap(&self.ctx, loader, 3, move |stage| products.stage(stage))? {
             let result = result?;
@@ -197,7 +199,7 @@ impl Work {
     }
 }
 
-/// One of the batches, without a copy.
+/// One of the batches, shared without a copy.
 struct Batch(Arc<[Vec<f32>]>, usize);
 
 impl adead::Batch for Batch {

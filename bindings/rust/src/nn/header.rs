@@ -1,4 +1,4 @@
-//! The header of a safetensors file: JSON, of just the form that such a header has.
+//! The header of a safetensors file: JSON, in exactly the form that such a header has.
 
 use std::collections::BTreeMap;
 
@@ -7,15 +7,15 @@ pub(super) struct Stored {
     /// The element type, by the format's name.
     pub dtype: &'static str,
     pub dims: Vec<usize>,
-    /// Its bytes, counted from the header's end.
+    /// The start of its bytes, counted from the header's end.
     pub begin: usize,
     pub end: usize,
 }
 
-/// Bytes of a header at most, as the format's own library has it.
+/// The most bytes of a header, as in the format's own library.
 pub(super) const LONGEST: u64 = 100_000_000;
 
-/// The format's element types, and bits of an element.
+/// The format's element types, and the bits of an element.
 const DTYPES: [(&str, usize); 22] = [
     ("BOOL", 8),
     ("F4", 4),
@@ -41,7 +41,8 @@ const DTYPES: [(&str, usize); 22] = [
     ("U64", 64),
 ];
 
-/// Reads a header with so many bytes behind it: its tensors by name. The error is a text that says what is wrong, and where.
+/// Reads a header that `bytes` bytes follow. Returns its tensors by name. The error is a text that says what is wrong,
+/// and where.
 pub(super) fn read(text: &[u8], bytes: usize) -> Result<BTreeMap<String, Stored>, String> {
     let mut reader = Reader { text, at: 0 };
     let tensors = reader.tensors().map_err(|what| format!("byte {} of the header: {what}", reader.at))?;
@@ -49,7 +50,7 @@ pub(super) fn read(text: &[u8], bytes: usize) -> Result<BTreeMap<String, Stored>
     Ok(tensors)
 }
 
-/// Whether the tensors are the bytes behind the header, without gaps and surplus.
+/// Checks that the tensors cover the bytes after the header exactly.
 fn check(tensors: &BTreeMap<String, Stored>, bytes: usize) -> Result<(), String> {
     let mut order: Vec<_> = tensors.iter().collect();
     order.sort_by_key(|(_, stored)| (stored.begin, stored.end));
@@ -57,7 +58,7 @@ fn check(tensors: &BTreeMap<String, Stored>, bytes: usize) -> Result<(), String>
     for (name, stored) in order {
         let Stored { dtype, dims, begin, end } = stored;
         let bits = DTYPES.iter().find(|(known, _)| known == dtype).map_or(0, |(_, bits)| *bits);
-        // Saturated: no file has as much.
+        // Saturates, because no file has that many bytes.
         let bits = dims.iter().fold(bits, |product, &dim| product.saturating_mul(dim));
         let size = bits / 8;
         if *begin != next || end.checked_sub(*begin) != Some(size) || bits % 8 != 0 {
@@ -73,7 +74,7 @@ fn check(tensors: &BTreeMap<String, Stored>, bytes: usize) -> Result<(), String>
     Ok(())
 }
 
-/// Why a header is refused.
+/// The result of reading; the error says why the header is refused.
 type Found<T> = Result<T, &'static str>;
 
 const FORM: &str = "a tensor has dtype, shape and two data_offsets, each once";
@@ -142,7 +143,7 @@ impl<'a> Reader<'a> {
         there
     }
 
-    /// Calls `field` with each key; it reads the value.
+    /// Calls `field` with each key; `field` reads the value.
     fn object(&mut self, mut field: impl FnMut(&mut Reader<'a>, String) -> Found<()>) -> Found<()> {
         if !self.take(b'{') {
             return Err("'{' is missing");
@@ -208,7 +209,7 @@ impl<'a> Reader<'a> {
                 _ => bytes.push(letter),
             }
         }
-        // It is UTF-8, as all of the header is.
+        // It is UTF-8, because the whole header is.
         String::from_utf8(bytes).map_err(|_| "this is not UTF-8")
     }
 
@@ -244,7 +245,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Four hexadecimal digits.
+    /// Reads four hexadecimal digits.
     fn unit(&mut self) -> Found<u32> {
         let digits = self.text.get(self.at..self.at + 4).ok_or("an escape has four hexadecimal digits")?;
         let code = digits.iter().try_fold(0, |code, &digit| Some(code * 16 + char::from(digit).to_digit(16)?));

@@ -18,12 +18,12 @@ pub struct Weights(Arc<Contents>);
 struct Contents {
     path: PathBuf,
     source: Source,
-    /// Where the tensors' bytes begin.
+    /// The offset of the tensors' bytes.
     start: usize,
     tensors: BTreeMap<String, Stored>,
 }
 
-/// Where a file's bytes come from.
+/// The source of a file's bytes.
 enum Source {
     File(Mutex<File>),
     Mapped(Mmap),
@@ -34,20 +34,20 @@ fn unreadable(path: &Path, error: &io::Error) -> Error {
 }
 
 impl Weights {
-    /// Opens a file: its header is read now, a tensor when it is asked for. `io` if it can't be read, `invalid_argument` if it
-    /// is no safetensors file.
+    /// Opens a safetensors file. Opening reads the header; a tensor is read when it is asked for. `io` if it can't be
+    /// read, `invalid_argument` if it is not a safetensors file.
     pub fn open(path: impl AsRef<Path>) -> Result<Weights> {
         Weights::opened(path.as_ref(), |file| Ok(Source::File(Mutex::new(file))))
     }
 
-    /// As [`Weights::open`], with the file mapped: tensors share its memory, and so do processes.
+    /// Opens a file as [`Weights::open`] does, and maps it. Tensors share its memory, and so do processes.
     ///
     /// # Safety
-    /// The file stays as it is while the weights, or a tensor from them, are there. Where it gets shorter, reading a value ends the
-    /// process with SIGBUS.
+    /// The file must not change while the weights, or a tensor from them, live. If the file gets shorter, reading a
+    /// value ends the process with SIGBUS.
     pub unsafe fn map(path: impl AsRef<Path>) -> Result<Weights> {
         Weights::opened(path.as_ref(), |file| {
-            // SAFETY: the caller keeps the file as it is.
+            // SAFETY: the caller keeps the file unchanged.
             Ok(Source::Mapped(unsafe { Mmap::map(&file) }?))
         })
     }
@@ -55,11 +55,11 @@ impl Weights {
     fn opened(path: &Path, source: impl FnOnce(File) -> io::Result<Source>) -> Result<Weights> {
         let failed = |error: io::Error| unreadable(path, &error);
         let refused = |what: String| {
-            Error::new(Status::InvalidArgument, format!("{}: no safetensors file: {what}", path.display()))
+            Error::new(Status::InvalidArgument, format!("{}: not a safetensors file: {what}", path.display()))
         };
         let mut file = File::open(path).map_err(failed)?;
         let found = file.metadata().map_err(failed)?;
-        // A folder's size says nothing; reading it does.
+        // A folder's size means nothing; the read below reports it.
         let size = if found.is_dir() { u64::MAX } else { found.len() };
         if size < 8 {
             return Err(refused(format!("{size} bytes")));
@@ -78,29 +78,29 @@ impl Weights {
         Ok(Weights(Arc::new(Contents { path: path.into(), source, start: 8 + text.len(), tensors })))
     }
 
-    /// The file.
+    /// Returns the file's path.
     pub fn path(&self) -> &Path {
         &self.0.path
     }
 
-    /// Every tensor's name, sorted.
+    /// Returns every tensor's name, sorted.
     pub fn names(&self) -> Vec<String> {
         self.0.tensors.keys().cloned().collect()
     }
 
-    /// Whether there is a tensor of that name.
+    /// Returns whether there is a tensor of a name.
     pub fn contains(&self, name: &str) -> bool {
         self.0.tensors.contains_key(name)
     }
 
-    /// A tensor's dimensions. `invalid_argument` if there is none of that name.
+    /// Returns a tensor's dimensions. `invalid_argument` if there is no tensor of that name.
     pub fn dims(&self, name: &str) -> Result<&[usize]> {
         Ok(&self.info(name)?.dims)
     }
 
-    /// A tensor as f32, f16 and bf16 widened. A mapped file's f32 at an address that suits it is not copied.
-    /// `invalid_argument` if there is none of that name, `shape_mismatch` if its dimensions are others, `dtype_mismatch` if
-    /// it has other elements, `io` if it can't be read.
+    /// Reads a tensor as f32; f16 and bf16 are widened. The f32 of a mapped file are not copied if they are aligned.
+    /// `invalid_argument` if there is no tensor of that name, `shape_mismatch` if its dimensions differ,
+    /// `dtype_mismatch` for other elements, `io` if it can't be read.
     pub fn tensor(&self, name: &str, dims: &[usize]) -> Result<Tensor> {
         let info = self.info(name)?;
         if info.dims != dims {
@@ -123,7 +123,7 @@ impl Weights {
         }
     }
 
-    /// A tensor's bytes.
+    /// Returns a tensor's bytes.
     fn bytes(&self, name: &str, info: &Stored) -> Result<Cow<'_, [u8]>> {
         let (begin, end) = (self.0.start + info.begin, self.0.start + info.end);
         let cut = || {
@@ -159,7 +159,7 @@ impl Weights {
         Error::new(status, format!("{}: the tensor '{name}' {text}", self.0.path.display()))
     }
 
-    /// Bytes of the file as f32, which are stored little endian.
+    /// Converts bytes of the file, which are little endian, to f32.
     fn floats(&self, bytes: Cow<'_, [u8]>, dims: &[usize]) -> Result<Tensor> {
         if cfg!(target_endian = "big") {
             let values =
@@ -169,8 +169,8 @@ impl Weights {
         match bytes {
             Cow::Borrowed(bytes) if bytes.as_ptr().addr().is_multiple_of(align_of::<f32>()) => {
                 let meta = Meta::new(DType::F32, Shape::new(dims)?);
-                // SAFETY: the bytes are in the mapped file, which the tensor keeps; the header's reader checked that they are
-                // as many as the shape says; nobody writes them, as whoever mapped the file vouched.
+                // SAFETY: the bytes are in the mapped file, which the tensor keeps. The header's reader checked that
+                // they are as many as the shape needs. Nothing writes them, as the caller of `map` vouched.
                 unsafe { Tensor::foreign(NonNull::from(bytes).cast(), &meta, Box::new(self.clone())) }
             }
             bytes => Tensor::from_bytes(&bytes, DType::F32, dims),

@@ -1,4 +1,4 @@
-//! A lane: a stream and the buffers of the one batch that is under way on it.
+//! A lane: a stream and the buffers of the one batch in flight on it.
 
 use super::order;
 use adead_core::gpu::{Buffer, Download, Event, Stream};
@@ -6,14 +6,14 @@ use adead_core::{Context, Error, Result};
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-/// A buffer of so many bytes: the one that is there, if it has that size and nobody else keeps it, else a new one.
+/// Returns a buffer of `bytes` bytes. It reuses the old one if that has the same size and no other owner.
 fn fit(context: &Context, place: &mut Option<Arc<Buffer>>, bytes: usize) -> Result<Arc<Buffer>> {
     if let Some(buffer) = place.as_mut().filter(|buffer| buffer.size() == bytes)
         && Arc::get_mut(buffer).is_some()
     {
         return Ok(buffer.clone());
     }
-    // What does not fit goes first, that both need not be there at once.
+    // An old buffer of another size is freed first, so that both are not allocated at once.
     *place = None;
     Ok(place.insert(Arc::new(context.buffer_zeroed(bytes)?)).clone())
 }
@@ -21,13 +21,13 @@ fn fit(context: &Context, place: &mut Option<Arc<Buffer>>, bytes: usize) -> Resu
 /// A batch's result on the device: part of a buffer, or nothing.
 pub struct Part(Option<(Arc<Buffer>, usize, usize)>);
 
-/// What the work of a batch leaves to be brought to the host: bytes of a buffer from an offset on.
+/// The result that a batch's work leaves for the download: bytes of a buffer from an offset on.
 pub enum Brought<'b> {
-    /// Nothing: a result of no bytes says that the batch is done.
+    /// Nothing; a result of no bytes says that the batch is done.
     Nothing,
-    /// Of a buffer that the work shares.
+    /// A part of a buffer that the work shares.
     Part(Arc<Buffer>, usize, usize),
-    /// Of a buffer that is the stage's, or the caller's until the batch is done.
+    /// A part of a buffer that the stage owns, or that the caller keeps until the batch is done.
     Lent(&'b Buffer, usize, usize),
 }
 
@@ -41,13 +41,13 @@ impl From<Part> for Brought<'static> {
 }
 
 impl Part {
-    /// So many bytes of a buffer from an offset on.
+    /// Makes the part of `bytes` bytes of a buffer from an offset on.
     pub fn new(buffer: Arc<Buffer>, offset: usize, bytes: usize) -> Part {
         Part(Some((buffer, offset, bytes)))
     }
 }
 
-/// All of a buffer.
+/// Makes the part that is the whole buffer.
 impl From<Arc<Buffer>> for Part {
     fn from(buffer: Arc<Buffer>) -> Part {
         let bytes = buffer.size();
@@ -55,14 +55,14 @@ impl From<Arc<Buffer>> for Part {
     }
 }
 
-/// Nothing to bring to the host: a result of no bytes says that the batch is done.
+/// Makes an empty part: a result of no bytes says that the batch is done.
 impl From<()> for Part {
     fn from((): ()) -> Part {
         Part(None)
     }
 }
 
-/// What the closure of [`overlap`](super::overlap()) is given for a batch: the stream, as which it can be used, and its
+/// The context of a batch's work in [`overlap`](super::overlap()): the stream, as which it can be used, and the batch's
 /// buffers.
 pub struct Stage<'a> {
     stream: &'a mut Stream,
@@ -74,19 +74,19 @@ pub struct Stage<'a> {
 }
 
 impl Stage<'_> {
-    /// Of which batch: the first one is 0.
+    /// Returns the index of the batch; the first one is 0.
     pub fn index(&self) -> usize {
         self.index
     }
 
-    /// The batch on the device: a buffer of exactly its bytes. Work on the stream finds it there.
+    /// Returns the batch on the device: a buffer of exactly its bytes. Its upload comes before all work on the stream.
     pub fn input(&self) -> Arc<Buffer> {
         self.input.clone()
     }
 
-    /// A buffer of so many bytes for results and intermediate values. The n-th call for a batch gives what the n-th call gave
-    /// for an earlier one, with what it had, if that had the same size and nobody keeps it; else a new one, zeroed.
-    /// `out_of_memory` with the bytes asked and free.
+    /// Returns a buffer of `bytes` bytes for results and intermediate values. The n-th call for a batch reuses the
+    /// buffer of an earlier batch's n-th call, with its old bytes, if the size is the same and nothing else keeps it.
+    /// Otherwise it returns a new buffer of zeros. `out_of_memory` reports the bytes asked and free.
     pub fn buffer(&mut self, bytes: usize) -> Result<Arc<Buffer>> {
         if self.used == self.buffers.len() {
             self.buffers.push(None);
@@ -111,7 +111,7 @@ impl DerefMut for Stage<'_> {
     }
 }
 
-/// A stream with the buffers of the batch on it. Whoever has it may use it: lanes are passed on, never shared.
+/// A stream with the buffers of the batch on it. Its owner alone uses it: lanes are passed on, never shared.
 pub(super) struct Lane {
     stream: Stream,
     input: Option<Arc<Buffer>>,
@@ -123,8 +123,8 @@ impl Lane {
         Ok(Lane { stream: context.stream()?, input: None, buffers: Vec::new() })
     }
 
-    /// Enqueues a batch: upload, what `work` enqueues behind the work of the batch before, download. `before` is the point
-    /// after that work and becomes this one's.
+    /// Enqueues a batch: its upload, what `work` enqueues after the work of the batch before, and the download.
+    /// `before` is the point after that work, and becomes the point after this batch's work.
     pub(super) fn start<'b, E: From<Error>>(
         mut self,
         context: &Context,
@@ -149,7 +149,7 @@ impl Lane {
         Ok(Started { lane: self, download, index })
     }
 
-    /// Whether a buffer is one of this lane's, which has so many owners: nobody else has it then.
+    /// Returns whether a buffer is one of this lane's and has `owners` owners, so that nothing else refers to it.
     fn has(&self, buffer: &Buffer, owners: usize) -> bool {
         let mut all = self.buffers.iter().chain([&self.input]).flatten();
         all.any(|own| {
@@ -158,7 +158,7 @@ impl Lane {
     }
 }
 
-/// A batch under way.
+/// A batch in flight.
 pub(super) struct Started {
     lane: Lane,
     download: Option<Download>,
@@ -166,10 +166,10 @@ pub(super) struct Started {
 }
 
 impl Started {
-    /// Waits for it; the lane is free then.
+    /// Waits for the batch; then its lane is free.
     pub(super) fn finish(mut self) -> Result<(Lane, usize, Option<Download>)> {
         order::log('s');
-        // What only the device can find is told here.
+        // This returns errors that only the device can find.
         self.lane.stream.synchronize()?;
         Ok((self.lane, self.index, self.download))
     }
@@ -181,8 +181,8 @@ mod tests {
     use super::super::order::{CALLS, log};
     use super::*;
 
-    /// Work waits for the work before it. What a lane has for itself is brought beside the next batch's work; what others write
-    /// too, before it.
+    /// Work waits for the work before it. A lane's own buffer is downloaded concurrently with the next batch's work; a
+    /// buffer that other work may write is downloaded before it.
     #[test]
     fn what_a_lane_enqueues() {
         let context = Context::open("cpu").unwrap();
@@ -213,7 +213,7 @@ mod tests {
         order(alone, &mut |stage| Brought::Part(stage.input(), 0, 4));
         order(alone, &mut |stage| Brought::Part(stage.buffer(4).unwrap(), 0, 4));
         order(with_others, &mut |_| Brought::Part(shared.clone(), 0, 4));
-        // A lane's buffer that the work keeps is another's too.
+        // A lane's buffer that the work keeps counts as shared.
         let mut kept = Vec::new();
         order(with_others, &mut |stage| {
             kept.push(stage.buffer(4).unwrap());
@@ -221,7 +221,7 @@ mod tests {
         });
     }
 
-    /// Buffers that are lent are told apart by where they are.
+    /// Lent buffers are told apart by their addresses.
     #[test]
     fn what_a_lane_has() {
         let context = Context::open("cpu").unwrap();
@@ -238,7 +238,7 @@ mod tests {
         assert!(!lane.has(&input, 1), "another owner");
         let first = Arc::as_ptr(&input);
         drop(input);
-        // SAFETY: the lane has it.
+        // SAFETY: the lane keeps the buffer.
         assert!(lane.has(unsafe { &*first }, 1));
     }
 }

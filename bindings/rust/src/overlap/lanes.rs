@@ -1,4 +1,4 @@
-//! Batches under way without a thread: whoever has them starts one where there is room, and waits for the oldest.
+//! Batches in flight without a thread: the owner starts a batch if there is room, and waits for the oldest.
 
 use super::MAX_DEPTH;
 use super::lane::{Brought, Lane, Stage, Started};
@@ -6,7 +6,7 @@ use adead_core::gpu::{Download, Event};
 use adead_core::{Context, Error, Result, Status};
 use std::collections::VecDeque;
 
-/// So many lanes. `invalid_argument` unless there are from 1 to [`MAX_DEPTH`].
+/// Makes idle lanes. `invalid_argument` unless their number is from 1 to [`MAX_DEPTH`].
 pub(super) fn idle(context: &Context, depth: usize) -> Result<VecDeque<Lane>> {
     if !(1..=MAX_DEPTH).contains(&depth) {
         let text = format!("overlap: the depth is {depth}; it must be from 1 to {MAX_DEPTH}");
@@ -15,7 +15,7 @@ pub(super) fn idle(context: &Context, depth: usize) -> Result<VecDeque<Lane>> {
     (0..depth).map(|_| Lane::new(context)).collect()
 }
 
-/// Starts batches, the work of each behind that of the one before.
+/// Starts batches; the work of each comes after that of the one before.
 pub(super) struct Starter {
     context: Context,
     before: Option<Event>,
@@ -27,7 +27,7 @@ impl Starter {
         Starter { context: context.clone(), before: None, index: 0 }
     }
 
-    /// Enqueues the next batch on a lane. Where that fails, nothing more may be started.
+    /// Enqueues the next batch on a lane. After an error, no other batch may be started.
     pub(super) fn start<'b, E: From<Error>>(
         &mut self,
         lane: Lane,
@@ -40,19 +40,19 @@ impl Starter {
     }
 }
 
-/// Batches under way, at most so many at once, for callers with a loop of their own: start batches while
-/// [there is room](Lanes::has_room), then [wait](Lanes::finish) for the oldest. [`overlap`](super::overlap()) does the same
-/// with a thread that starts them. Dropped, it waits for what is under way.
+/// Keeps a limited number of batches in flight, for callers with a loop of their own: start batches while [there is
+/// room](Lanes::has_room), then [wait](Lanes::finish) for the oldest. [`overlap`](super::overlap()) does the same with
+/// a thread that starts them. Dropping it waits for the batches in flight.
 pub struct Lanes {
     starter: Starter,
     idle: VecDeque<Lane>,
     under_way: VecDeque<Started>,
-    /// Whether a batch failed: no other is started.
+    /// Whether a batch failed, so that no other is started.
     failed: bool,
 }
 
 impl Lanes {
-    /// Lanes for so many batches. `invalid_argument` unless `depth` is from 1 to [`MAX_DEPTH`].
+    /// Makes lanes for `depth` batches in flight. `invalid_argument` unless `depth` is from 1 to [`MAX_DEPTH`].
     pub fn new(context: &Context, depth: usize) -> Result<Lanes> {
         Ok(Lanes {
             starter: Starter::new(context),
@@ -62,13 +62,13 @@ impl Lanes {
         })
     }
 
-    /// Whether another batch may be started.
+    /// Returns whether another batch may be started.
     pub fn has_room(&self) -> bool {
         !self.failed && !self.idle.is_empty()
     }
 
-    /// Uploads a batch, has `work` enqueue what is done with it, and begins to bring its result to the host. `not_ready` where
-    /// there is no room. An error is the batch's: nothing more is started, and those before it still come.
+    /// Uploads a batch, calls `work` to enqueue its work, and starts the download of its result. `not_ready` if there
+    /// is no room. An error is the batch's: no other batch starts, and the results before it still come.
     pub fn start<'b, E: From<Error>>(
         &mut self,
         bytes: &[u8],
@@ -84,12 +84,12 @@ impl Lanes {
         Ok(())
     }
 
-    /// Waits for the oldest batch under way; `None` where there is none. Its lane is free then.
+    /// Waits for the oldest batch in flight; `None` if there is none. Then its lane is free.
     pub fn finish(&mut self) -> Option<Result<Arrived>> {
         let finished = self.under_way.pop_front()?.finish();
         if finished.is_err() {
             self.failed = true;
-            // Nobody is told of those behind it.
+            // The results of the batches after it are dropped.
             self.under_way.clear();
         }
         Some(finished.map(|(lane, index, download)| {
@@ -99,19 +99,19 @@ impl Lanes {
     }
 }
 
-/// A batch's result, where the download put it. Such memory is limited: don't keep many.
+/// A batch's result, in the memory of the download. Such memory is limited, so don't keep many.
 pub struct Arrived {
     index: usize,
     download: Option<Download>,
 }
 
 impl Arrived {
-    /// Of which batch: the first one is 0.
+    /// Returns the index of the batch; the first one is 0.
     pub fn index(&self) -> usize {
         self.index
     }
 
-    /// Its bytes; none where its work left nothing to bring.
+    /// Returns the result's bytes; none if the batch's work left no result.
     pub fn bytes(&self) -> Result<&[u8]> {
         self.download.as_ref().map_or(Ok(&[]), Download::bytes)
     }

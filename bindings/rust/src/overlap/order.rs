@@ -3,7 +3,7 @@
 use adead_core::Result;
 use adead_core::gpu::{Buffer, Download, Event, Stream};
 
-/// Enqueues a batch's upload. Work that follows waits for `before`, the point after the work of the batch before.
+/// Enqueues a batch's upload. The work that follows waits for `before`, the point after the work of the batch before.
 pub fn begin(stream: &mut Stream, input: &Buffer, bytes: &[u8], before: Option<&Event>) -> Result<()> {
     log('u');
     stream.upload(input, 0, bytes)?;
@@ -16,9 +16,9 @@ pub fn begin(stream: &mut Stream, input: &Buffer, bytes: &[u8], before: Option<&
     }
 }
 
-/// Enqueues the download of bytes of a buffer from an offset on, and returns it with the point where the work of the next batch may
-/// begin. A buffer that only this batch has (`own`) is brought beside that work. Any other may be written by it, so it waits for
-/// the download.
+/// Enqueues the download of bytes of a buffer from an offset on. Returns it with the point after which the work of the
+/// next batch may begin. If only this batch uses the buffer (`own`), the download is concurrent with that work. That
+/// work may write any other buffer, so it waits for the download.
 pub fn bring(
     stream: &mut Stream,
     part: Option<(&Buffer, usize, usize)>,
@@ -39,7 +39,7 @@ pub fn bring(
     Ok((done(stream)?, Some(download)))
 }
 
-/// The point after everything on a stream, which begins now.
+/// Returns the point after everything on a stream, and submits the stream's work.
 fn done(stream: &mut Stream) -> Result<Event> {
     log('e');
     let event = stream.event()?;
@@ -48,7 +48,7 @@ fn done(stream: &mut Stream) -> Result<Event> {
     Ok(event)
 }
 
-/// What a stream is about to be told, for a test: a device that runs one thing after another does not show the order.
+/// Records the next call on a stream, for a test. A device that runs one thing after another does not show the order.
 pub(super) fn log(_call: char) {
     #[cfg(test)]
     CALLS.with_borrow_mut(|calls| calls.push(_call));

@@ -1,4 +1,4 @@
-//! Results on the host, where downloads put them, or in memory that is used again.
+//! Results on the host, in the memory of downloads or in memory that is reused.
 
 use adead_core::gpu::Download;
 use adead_core::{Element, Error, Result, Status};
@@ -6,11 +6,12 @@ use std::ops::Deref;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// What memory of results is made of: every element is aligned in it.
+/// The unit of results' memory. Its alignment suits every element type.
 type Word = u64;
 
-/// Memory of results: where downloads put them, for so many at once, as the device reaches only so much; else copies, in memory
-/// that serves later results, at most as many.
+/// The memory of results. At most a fixed number of results stay in the memory of their downloads, because the device
+/// can access only a limited amount. The others are copied to memory that later results reuse, which is limited to the
+/// same number.
 pub(super) struct Pool {
     idle: Mutex<Vec<Vec<Word>>>,
     in_place: AtomicUsize,
@@ -22,7 +23,7 @@ impl Pool {
         Arc::new(Pool { idle: Mutex::new(Vec::new()), in_place: AtomicUsize::new(0), most })
     }
 
-    /// A batch's result, once it has arrived: without a download one of no bytes.
+    /// Makes a batch's result, once it has arrived; without a download it has no bytes.
     pub(super) fn output(self: &Arc<Pool>, index: usize, download: Option<Download>) -> Result<Output> {
         let Some(download) = download else { return Ok(self.copied(index, 0)) };
         let bytes = download.bytes()?;
@@ -36,17 +37,17 @@ impl Pool {
         Ok(output)
     }
 
-    /// Whether one more may stay where it is.
+    /// Returns whether one more result may stay in place.
     fn reserve(&self) -> bool {
         self.in_place.fetch_update(Relaxed, Relaxed, |count| (count < self.most).then_some(count + 1)).is_ok()
     }
 
-    /// Memory for so many bytes, with whatever was there before.
+    /// Returns memory for `bytes` bytes, which keeps its old contents.
     fn copied(self: &Arc<Pool>, index: usize, bytes: usize) -> Output {
         let words = bytes.div_ceil(size_of::<Word>());
         let mut memory = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
         if memory.capacity() < words {
-            // Nothing of it is worth copying.
+            // The old memory has nothing worth copying.
             memory = vec![0; words];
         }
         memory.resize(words, 0);
@@ -68,9 +69,9 @@ impl Pool {
     }
 }
 
-/// Where a result's bytes are.
+/// The place of a result's bytes.
 enum Memory {
-    /// Where the download put them.
+    /// The memory of the download.
     InPlace {
         first: *const u8,
         _download: Download,
@@ -78,12 +79,12 @@ enum Memory {
     Copied(Vec<Word>),
 }
 
-// SAFETY: the pointer is to memory of the download, which any thread may have and which nobody writes.
+// SAFETY: the pointer is to memory of the download, which any thread may own and nothing writes.
 unsafe impl Send for Memory {}
-// SAFETY: the same.
+// SAFETY: as above.
 unsafe impl Sync for Memory {}
 
-/// A batch's result on the host. Dropped, its memory serves a later result.
+/// A batch's result on the host. After it is dropped, a later result reuses its memory.
 pub struct Output {
     memory: Memory,
     bytes: usize,
@@ -92,12 +93,12 @@ pub struct Output {
 }
 
 impl Output {
-    /// Of which batch: the first one is 0.
+    /// Returns the index of the batch; the first one is 0.
     pub fn index(&self) -> usize {
         self.index
     }
 
-    /// All of it as values. `invalid_argument` if its size is no multiple of theirs.
+    /// Returns the whole result as values. `invalid_argument` if its size is not a multiple of theirs.
     pub fn as_slice<T: Element>(&self) -> Result<&[T]> {
         const { assert!(align_of::<T>() <= align_of::<Word>()) };
         let size = size_of::<T>();
@@ -105,11 +106,11 @@ impl Output {
             let text = format!("a result of {} bytes is no array of {}s of {size}", self.bytes, T::DTYPE);
             return Err(Error::new(Status::InvalidArgument, text));
         }
-        // SAFETY: so many bytes are there and aligned, and an element may have any bits.
+        // SAFETY: there are this many bytes, they are aligned, and an element may have any bits.
         Ok(unsafe { std::slice::from_raw_parts(self.first().cast(), self.bytes / size) })
     }
 
-    /// A copy of all of it as values. Errors as of [`Output::as_slice`].
+    /// Returns a copy of the whole result as values. Errors as for [`Output::as_slice`].
     pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
         self.as_slice().map(<[T]>::to_vec)
     }
@@ -124,18 +125,18 @@ impl Output {
     fn bytes_mut(&mut self) -> &mut [u8] {
         match &mut self.memory {
             Memory::InPlace { .. } => &mut [],
-            // SAFETY: so many bytes are there, and a word may have any.
+            // SAFETY: there are this many bytes, and a word may have any bits.
             Memory::Copied(memory) => unsafe { std::slice::from_raw_parts_mut(memory.as_mut_ptr().cast(), self.bytes) },
         }
     }
 }
 
-/// Its bytes.
+/// Dereferences to its bytes.
 impl Deref for Output {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        // SAFETY: so many bytes are there.
+        // SAFETY: there are this many bytes.
         unsafe { std::slice::from_raw_parts(self.first(), self.bytes) }
     }
 }

@@ -1,4 +1,4 @@
-// Views borrow what they show: they can't outlive it, and nobody else has what is written.
+// A view borrows its memory: it can't outlive it, and nothing else can access memory that is written.
 #![forbid(unsafe_code)]
 
 use adead::memory::{ArenaAllocator, DeterministicAllocator};

@@ -1,4 +1,4 @@
-// A command exists only checked: this program once read 4 MiB behind 16 bytes and ended with SIGSEGV.
+// Every command is checked: this program once read 4 MiB behind 16 bytes and ended with SIGSEGV.
 #![forbid(unsafe_code)]
 
 use adead::{Command, DType, Meta, Op, Result, Shape, View, ViewMut};
@@ -13,7 +13,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-// What a command holds its attributes in has no public name.
+// The type in which a command holds its attributes has no public name.
 fn any<T>() -> T {
     unimplemented!()
 }

@@ -1,4 +1,4 @@
-// A checked command, its operands' descriptions and views stay as they were checked.
+// A checked command, its operands' descriptions and views can't be changed.
 #![forbid(unsafe_code)]
 
 use adead::{Command, Op, Shape};

@@ -1,4 +1,4 @@
-// What takes addresses is unsafe to call.
+// Functions that take addresses are unsafe to call.
 #![forbid(unsafe_code)]
 
 use adead::{Context, Meta, Tensor, View, ViewMut};

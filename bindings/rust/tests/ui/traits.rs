@@ -1,4 +1,4 @@
-// Streams and kernels trust what buffers, elements and workers say of memory: saying it is unsafe.
+// Streams and kernels trust what buffers, elements and workers promise about memory, so these traits are unsafe.
 #![forbid(unsafe_code)]
 
 use adead::{DType, Element, device::Buffer};

@@ -1,4 +1,4 @@
-//! Layers of the library.
+//! The library's layers.
 
 const std = @import("std");
 const c = @import("c");
@@ -13,7 +13,7 @@ const Error = enums.Error;
 const Tensor = @import("../tensor.zig").Tensor;
 const Weights = weights_zig.Weights;
 
-/// A layer's handle, which it shares with the layers that are made of it.
+/// A layer's handle, shared with the layers that were made from it.
 const Module = struct {
     handle: ?*c.adead_module = null,
 
@@ -43,14 +43,15 @@ const Module = struct {
     }
 };
 
-/// `x·Wᵀ + bias` of [..., inputs]. The weight is packed once where its context has no GPU.
+/// Computes `x·Wᵀ + bias` of [..., inputs]. If its context has no GPU, the weight is packed once.
 pub const Linear = struct {
     module: Module,
-    /// Values of a row that it takes, and that it returns.
+    /// The sizes of an input row and of an output row.
     inputs: usize,
     outputs: usize,
 
-    /// The layer of a weight [outputs, inputs] and, unless it is none, a bias [outputs]. ShapeMismatch where they don't fit.
+    /// Makes the layer from a weight [outputs, inputs] and, unless it is none, a bias [outputs]. ShapeMismatch if they
+    /// don't fit.
     pub fn init(ctx: Context, weight: Tensor, bias: Tensor) Error!Linear {
         var module: Module = .{};
         try check(c.adead_module_linear(ctx.handle, weight.handle, bias.handle, &module.handle));
@@ -59,7 +60,7 @@ pub const Linear = struct {
         return .{ .module = module, .inputs = dims[1], .outputs = dims[0] };
     }
 
-    /// The layer of `PREFIX.weight` and `PREFIX.bias`.
+    /// Loads the layer of `PREFIX.weight` and `PREFIX.bias`.
     pub fn load(ctx: Context, weights: Weights, prefix: []const u8, inputs: usize, outputs: usize) Error!Linear {
         var options = enums.module_options;
         options.inputs = inputs;
@@ -76,24 +77,25 @@ pub const Linear = struct {
         return self.forwardWith(x, .none, .none);
     }
 
-    /// `activation(x·Wᵀ + residual + bias)`, as one product. The residual may be none.
+    /// Computes `activation(x·Wᵀ + residual + bias)` as one product. The residual may be none.
     pub fn forwardWith(self: Linear, x: Tensor, residual: Tensor, activation: Activation) Error!Tensor {
         return self.module.forward(x, &.{}, residual, activation);
     }
 };
 
-/// Rows of a table [count, width] by ids of any shape, i32, i64 or u32. InvalidArgument for an id outside the table.
+/// Looks up rows of a table [count, width] by ids of any shape, i32, i64 or u32. InvalidArgument for an id outside the
+/// table.
 pub const Embedding = struct {
     module: Module,
 
-    /// ShapeMismatch unless the table is a matrix.
+    /// Makes the layer from a table. ShapeMismatch unless the table is a matrix.
     pub fn init(ctx: Context, table: Tensor) Error!Embedding {
         var module: Module = .{};
         try check(c.adead_module_embedding(ctx.handle, table.handle, &module.handle));
         return .{ .module = module };
     }
 
-    /// The table `PREFIX.weight`.
+    /// Loads the table `PREFIX.weight`.
     pub fn load(ctx: Context, weights: Weights, prefix: []const u8, count: usize, width: usize) Error!Embedding {
         var options = enums.module_options;
         options.kind = c.ADEAD_MODULE_EMBEDDING;
@@ -111,12 +113,12 @@ pub const Embedding = struct {
     }
 };
 
-/// Mean and variance normalised over the last axis, times a weight, plus a bias, both [width].
+/// Normalises mean and variance over the last axis, multiplies by a weight and adds a bias, both [width].
 pub const LayerNorm = struct {
     module: Module,
 
     pub const Options = struct {
-        /// Added to the variance.
+        /// The number added to the variance.
         eps: f32 = 1e-5,
     };
 
@@ -126,7 +128,7 @@ pub const LayerNorm = struct {
         return .{ .module = module };
     }
 
-    /// The layer of `PREFIX.weight` and `PREFIX.bias`.
+    /// Loads the layer of `PREFIX.weight` and `PREFIX.bias`.
     pub fn load(ctx: Context, weights: Weights, prefix: []const u8, width: usize, options: Options) Error!LayerNorm {
         var raw = enums.module_options;
         raw.kind = c.ADEAD_MODULE_LAYER_NORM;
@@ -144,7 +146,7 @@ pub const LayerNorm = struct {
     }
 };
 
-/// max(x, 0).
+/// Computes max(x, 0).
 pub const ReLU = struct {
     ctx: Context,
 
@@ -153,7 +155,7 @@ pub const ReLU = struct {
     }
 };
 
-/// The Gaussian error linear unit, in its form with erf or with tanh.
+/// Computes the Gaussian error linear unit, in its form with erf or with tanh.
 pub const GELU = struct {
     ctx: Context,
     form: enums.GeluForm = .erf,
@@ -163,11 +165,12 @@ pub const GELU = struct {
     }
 };
 
-/// `activation(x·W1ᵀ + b1)·W2ᵀ + b2`.
+/// Computes `activation(x·W1ᵀ + b1)·W2ᵀ + b2`.
 pub const FeedForward = struct {
     module: Module,
 
-    /// Takes the layers over, unless it fails: ShapeMismatch where the second does not take what the first returns.
+    /// Makes the layer and takes over the two given ones, unless it fails. ShapeMismatch if the second does not fit the
+    /// result of the first.
     pub fn init(inner: Linear, outer: Linear, activation: Activation) Error!FeedForward {
         var module: Module = .{};
         const kind = @intFromEnum(activation);
@@ -185,18 +188,19 @@ pub const FeedForward = struct {
         return self.forwardWith(x, .none);
     }
 
-    /// Its result plus a residual, which may be none.
+    /// Computes the result plus a residual, which may be none.
     pub fn forwardWith(self: FeedForward, x: Tensor, residual: Tensor) Error!Tensor {
         return self.module.forward(x, &.{}, residual, .none);
     }
 };
 
-/// Self-attention: queries, keys and values as one product, then the heads, then the output's product.
+/// Computes self-attention: queries, keys and values as one product, then the heads, then the output's product.
 pub const MultiHeadAttention = struct {
     module: Module,
 
-    /// Of a layer that returns queries, keys and values behind each other, and the output's. Takes them over, unless it fails:
-    /// ShapeMismatch where they don't fit each other, InvalidArgument unless `heads` divides the width.
+    /// Makes the layer from one layer that returns queries, keys and values in this order, and an output layer. Takes
+    /// both over, unless it fails. ShapeMismatch if they don't fit each other, InvalidArgument unless `heads` divides
+    /// the width.
     pub fn init(qkv: Linear, output: Linear, heads: usize) Error!MultiHeadAttention {
         var module: Module = .{};
         try check(c.adead_module_attention(qkv.module.handle, output.module.handle, heads, &module.handle));
@@ -205,7 +209,8 @@ pub const MultiHeadAttention = struct {
         return .{ .module = module };
     }
 
-    /// The layer of four linear ones, named by their prefixes: query, key, value, output; all of `width` to `width`.
+    /// Loads the layer from four linear ones by their prefixes: query, key, value, output; each maps `width` to
+    /// `width`.
     pub fn load(ctx: Context, weights: Weights, prefixes: [4][]const u8, width: usize, heads: usize) Error!MultiHeadAttention {
         var arena: std.heap.ArenaAllocator = .init(weights.allocator);
         defer arena.deinit();
@@ -227,24 +232,25 @@ pub const MultiHeadAttention = struct {
         return self.forwardWith(x, &.{}, .none);
     }
 
-    /// Attention within each sequence of [count, length, width], or of the one that [length, width] is, plus a residual, which
-    /// may be none. With `lengths`, one for each, the rows behind them are padding, which nothing attends to.
+    /// Computes attention within each sequence of [count, length, width], or of the single one [length, width], plus a
+    /// residual, which may be none. With `lengths`, one for each sequence, the rows beyond them are padding, which no
+    /// row attends to.
     pub fn forwardWith(self: MultiHeadAttention, x: Tensor, lengths: []const usize, residual: Tensor) Error!Tensor {
         return self.module.forward(x, lengths, residual, .none);
     }
 };
 
-/// What an encoder's layers are, all alike.
+/// The configuration of an encoder's layers, which are all alike.
 pub const TransformerConfig = struct {
-    /// Values of a row.
+    /// The size of a row.
     width: usize,
-    /// Heads of attention.
+    /// The number of attention heads.
     heads: usize,
-    /// Values between the two products of the feed-forward part.
+    /// The size between the two products of the feed-forward part.
     hidden: usize,
-    /// Between those products.
+    /// The function between those products.
     activation: Activation = .gelu_erf,
-    /// Added to variances.
+    /// The number added to variances.
     eps: f32 = 1e-12,
 
     fn options(self: TransformerConfig, kind: c_int, count: usize) c.adead_module_options {
@@ -260,11 +266,12 @@ pub const TransformerConfig = struct {
     }
 };
 
-/// A layer that is normalised behind each part, as BERT's are: `h = norm(x + attention(x))`, then `norm(h + feed_forward(h))`.
+/// A layer that normalises after each part, as BERT does: `h = norm(x + attention(x))`, then `norm(h +
+/// feed_forward(h))`.
 pub const TransformerLayer = struct {
     module: Module,
 
-    /// The layer under a prefix, by BERT's names: `PREFIX.attention.self.query.weight` and so on.
+    /// Loads the layer under a prefix, by BERT's names: `PREFIX.attention.self.query.weight` and so on.
     pub fn load(ctx: Context, weights: Weights, prefix: []const u8, config: TransformerConfig) Error!TransformerLayer {
         const options = config.options(c.ADEAD_MODULE_TRANSFORMER_LAYER, 0);
         return .{ .module = try .load(weights.allocator, ctx, weights, prefix, options) };
@@ -278,19 +285,19 @@ pub const TransformerLayer = struct {
         return self.forwardWith(x, &.{});
     }
 
-    /// The same with `lengths`, as of MultiHeadAttention.
+    /// Computes the result with `lengths`, as for MultiHeadAttention.
     pub fn forwardWith(self: TransformerLayer, x: Tensor, lengths: []const usize) Error!Tensor {
         return self.module.forward(x, lengths, .none, .none);
     }
 };
 
-/// Transformer layers one after another.
+/// Applies transformer layers one after another.
 pub const TransformerEncoder = struct {
     module: Module,
-    /// How many layers there are.
+    /// The number of layers.
     layers: usize,
 
-    /// So many layers under a prefix: `PREFIX.0`, `PREFIX.1` and so on.
+    /// Loads the layers under a prefix: `PREFIX.0`, `PREFIX.1` and so on.
     pub fn load(
         allocator: std.mem.Allocator,
         ctx: Context,
@@ -311,8 +318,8 @@ pub const TransformerEncoder = struct {
         return self.forwardWith(x, &.{});
     }
 
-    /// Its result for sequences [count, length, width], or the one of [length, width]. A sequence's rows have the same bits
-    /// alone, among others, and padded with `lengths`.
+    /// Computes the result for sequences [count, length, width], or for a single one [length, width]. A sequence's rows
+    /// have the same bits alone, among other sequences, and padded with `lengths`.
     pub fn forwardWith(self: TransformerEncoder, x: Tensor, lengths: []const usize) Error!Tensor {
         return self.module.forward(x, lengths, .none, .none);
     }

@@ -1,4 +1,4 @@
-//! Layers one after another.
+//! Layers that are applied one after another.
 
 const std = @import("std");
 const enums = @import("../enums.zig");
@@ -7,7 +7,7 @@ const Allocator = std.mem.Allocator;
 const Error = enums.Error;
 const Tensor = @import("../tensor.zig").Tensor;
 
-/// Layers of which each takes the result of the one before. With none it returns what it is given.
+/// Applies layers one after another: each takes the result of the one before. Without layers it returns its input.
 pub const Sequential = struct {
     allocator: Allocator,
     layers: std.ArrayList(Layer) = .empty,
@@ -16,15 +16,15 @@ pub const Sequential = struct {
         return .{ .allocator = allocator };
     }
 
-    /// Gives up its layers, too.
+    /// Destroys its layers, too.
     pub fn deinit(self: Sequential) void {
         for (self.layers.items) |layer| layer.destroy(layer.pointer, self.allocator);
         var layers = self.layers;
         layers.deinit(self.allocator);
     }
 
-    /// Puts a layer behind the last: anything that has `forward(Tensor) Error!Tensor`, one's own types among it. Takes it over,
-    /// with the `deinit()` that it may have, unless this fails: OutOfMemory.
+    /// Appends a layer: any type with `forward(Tensor) Error!Tensor`, including the caller's own. Takes the layer over,
+    /// with the `deinit()` that it may have, unless this fails with OutOfMemory.
     pub fn append(self: *Sequential, layer: anytype) Error!void {
         const L = @TypeOf(layer);
         self.layers.ensureUnusedCapacity(self.allocator, 1) catch return failure.outOfMemory();
@@ -33,7 +33,7 @@ pub const Sequential = struct {
         self.layers.appendAssumeCapacity(.{ .pointer = own, .forward = Calls(L).forward, .destroy = Calls(L).destroy });
     }
 
-    /// How many layers there are.
+    /// Returns the number of layers.
     pub fn len(self: Sequential) usize {
         return self.layers.items.len;
     }

@@ -10,14 +10,14 @@ const Context = @import("../context.zig").Context;
 const Error = enums.Error;
 const Tensor = @import("../tensor.zig").Tensor;
 
-/// A safetensors file: its header is read when it is opened, a tensor when it is asked for. Threads may share it.
+/// An open safetensors file. Opening reads its header; a tensor is read when it is asked for. Threads may share it.
 pub const Weights = struct {
-    /// The file.
+    /// The file's path.
     path: [:0]const u8,
     allocator: std.mem.Allocator,
     handle: ?*c.adead_safetensors,
 
-    /// Opens a file. Io if it can't be read, InvalidArgument if it is no safetensors file.
+    /// Opens a file. Io if it can't be read, InvalidArgument if it is not a safetensors file.
     pub fn open(allocator: std.mem.Allocator, path: [:0]const u8) Error!Weights {
         const own = try joined(allocator, path, "");
         errdefer allocator.free(own);
@@ -26,28 +26,28 @@ pub const Weights = struct {
         return .{ .path = own, .allocator = allocator, .handle = handle };
     }
 
-    /// Closes it. Tensors and layers made from it stay.
+    /// Closes the file. Tensors and layers made from it stay valid.
     pub fn deinit(self: Weights) void {
         c.adead_safetensors_close(self.handle);
         self.allocator.free(self.path);
     }
 
-    /// How many tensors there are.
+    /// Returns the number of tensors.
     pub fn count(self: Weights) usize {
         var out: usize = 0;
-        // It fails only without a file.
+        // This fails only without a file.
         check(c.adead_safetensors_count(self.handle, &out)) catch {};
         return out;
     }
 
-    /// The name of tensor `index`; they are sorted.
+    /// Returns the name of tensor `index`, in sorted order.
     pub fn nameAt(self: Weights, index: usize) []const u8 {
         var out: [*c]const u8 = null;
         check(c.adead_safetensors_name(self.handle, index, &out)) catch @panic("index beyond the weights' tensors");
         return std.mem.span(@as([*:0]const u8, out));
     }
 
-    /// Whether there is a tensor of that name.
+    /// Returns whether there is a tensor of a name.
     pub fn contains(self: Weights, name: []const u8) bool {
         const text = joined(self.allocator, name, "") catch return false;
         defer self.allocator.free(text);
@@ -56,7 +56,8 @@ pub const Weights = struct {
         return out != 0;
     }
 
-    /// A tensor's dimensions, which go with the weights. InvalidArgument if there is none of that name.
+    /// Returns a tensor's dimensions, which live as long as the weights. InvalidArgument if there is no tensor of that
+    /// name.
     pub fn dims(self: Weights, name: []const u8) Error![]const usize {
         const text = try joined(self.allocator, name, "");
         defer self.allocator.free(text);
@@ -66,13 +67,13 @@ pub const Weights = struct {
         return out[0..rank];
     }
 
-    /// Reads a tensor as f32, f16 and bf16 widened. InvalidArgument if there is none of that name, ShapeMismatch if its
-    /// dimensions are others, DtypeMismatch if it has other elements, Io if it can't be read.
+    /// Reads a tensor as f32; f16 and bf16 are widened. InvalidArgument if there is no tensor of that name,
+    /// ShapeMismatch if its dimensions differ, DtypeMismatch for other elements, Io if it can't be read.
     pub fn tensor(self: Weights, ctx: Context, name: []const u8, shape: []const usize) Error!Tensor {
         return self.part(ctx, name, "", shape);
     }
 
-    /// The same of `PREFIX` and a suffix.
+    /// Reads the tensor that is named by `PREFIX` and a suffix.
     pub fn part(self: Weights, _: Context, prefix: []const u8, suffix: []const u8, shape: []const usize) Error!Tensor {
         const name = try joined(self.allocator, prefix, suffix);
         defer self.allocator.free(name);
@@ -80,7 +81,7 @@ pub const Weights = struct {
     }
 };
 
-/// Both texts behind each other, as C takes them.
+/// Concatenates two texts and ends them with a zero, as C needs.
 pub fn joined(allocator: std.mem.Allocator, first: []const u8, second: []const u8) Error![:0]u8 {
     const own = allocator.allocSentinel(u8, first.len + second.len, 0) catch return failure.outOfMemory();
     @memcpy(own[0..first.len], first);

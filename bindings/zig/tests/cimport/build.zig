@@ -1,4 +1,5 @@
-//! A project that reads adead.h by @cImport, as Zig did until 0.16, and links the library itself.
+//! A project that reads adead.h by @cImport, which Zig has until 0.16, and links the library
+//! itself.
 
 const std = @import("std");
 

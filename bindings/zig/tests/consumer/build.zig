@@ -1,4 +1,5 @@
-//! A project that depends on adead. Both ways to link it are options of the package; what is null is not handed on.
+//! A project that depends on adead. The package's options choose between both ways to link it; an option that is
+//! null is not passed on.
 
 const std = @import("std");
 

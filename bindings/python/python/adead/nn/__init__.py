@@ -1,7 +1,8 @@
 """Layers of neural networks, and their weights from safetensors files.
 
-A layer is made for a context, of tensors or by ``load`` of a file's, and then takes arrays and returns a tensor. The bits are
-those of the operations by themselves, on every device; the layers are the runtime's, as in every language: docs/sentences.md.
+A layer is made for a context, from tensors or by ``load`` from a file. It is called with arrays and returns a tensor.
+Its bits equal those of its single operations, on every device. The runtime implements the layers for every language:
+docs/sentences.md.
 """
 
 from .._adead import _Weights as Weights  # pyright: ignore[reportPrivateUsage]

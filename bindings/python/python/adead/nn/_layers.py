@@ -1,4 +1,4 @@
-"""Layers: classes over the runtime's, which every language has."""
+"""Layers: classes over the runtime's layers, which every language shares."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ class _Callable(Protocol):
 
 
 def _tensor(of: str, name: str, value: object, sides: str) -> Tensor:
-    """The value, where it is a tensor."""
+    """Returns the value, or raises an error if it is not a tensor."""
     if not isinstance(value, Tensor):
         hint = f"{of}.load(weights, prefix, …) reads one, adead.Tensor(…) makes one of an array"
         raise TypeError(f"{of}: the {name} is a tensor {sides}, not a {type(value).__name__}: {hint}")
@@ -28,7 +28,7 @@ def _tensor(of: str, name: str, value: object, sides: str) -> Tensor:
 
 
 class _Layer:
-    """What the runtime computes."""
+    """A layer that the runtime computes."""
 
     def __init__(self, module: _Module, context: Context) -> None:
         self._module: _Module = module
@@ -39,9 +39,10 @@ class _Layer:
 
 
 class Linear(_Layer):
-    """``x·Wᵀ + bias`` of ``[…, inputs]``. The weight, ``[outputs, inputs]``, is packed once where the context has no GPU.
+    """Computes ``x·Wᵀ + bias`` of ``[…, inputs]``. If the context has no GPU, the weight, ``[outputs, inputs]``, is
+    packed once.
 
-    ``ShapeMismatchError`` where weight and bias don't fit.
+    ``ShapeMismatchError`` if weight and bias don't fit.
     """
 
     def __init__(self, weight: Tensor, bias: Tensor | None = None, context: Context | None = None) -> None:
@@ -54,12 +55,12 @@ class Linear(_Layer):
 
     @staticmethod
     def load(weights: Weights, prefix: str, inputs: int, outputs: int, context: Context | None = None) -> "Linear":
-        """The layer of ``PREFIX.weight`` and ``PREFIX.bias``."""
+        """Loads the layer of ``PREFIX.weight`` and ``PREFIX.bias``."""
         weight = weights.tensor(f"{prefix}.weight", [outputs, inputs])
         return Linear(weight, weights.tensor(f"{prefix}.bias", [outputs]), context)
 
     def __call__(self, x: "_Array", residual: "_Array | None" = None, activation: "_Activation" = "none") -> Tensor:
-        """``activation(x·Wᵀ + residual + bias)``, as one product."""
+        """Computes ``activation(x·Wᵀ + residual + bias)`` as one product."""
         return self._module.forward(x, residual, activation)
 
     def __repr__(self) -> str:
@@ -67,7 +68,8 @@ class Linear(_Layer):
 
 
 class Embedding(_Layer):
-    """Rows of a table ``[count, width]`` by ids of any shape, i32, i64 or u32; ``InvalidArgumentError`` for others."""
+    """Looks up rows of a table ``[count, width]`` by ids of any shape, i32, i64 or u32. ``InvalidArgumentError`` for an
+    id outside the table."""
 
     def __init__(self, table: Tensor, context: Context | None = None) -> None:
         table = _tensor("Embedding", "table", table, "[count, width]")
@@ -78,7 +80,7 @@ class Embedding(_Layer):
 
     @staticmethod
     def load(weights: Weights, prefix: str, count: int, width: int, context: Context | None = None) -> "Embedding":
-        """The table ``PREFIX.weight``."""
+        """Loads the table ``PREFIX.weight``."""
         return Embedding(weights.tensor(f"{prefix}.weight", [count, width]), context)
 
     def __repr__(self) -> str:
@@ -86,7 +88,7 @@ class Embedding(_Layer):
 
 
 class LayerNorm(_Layer):
-    """Mean and variance normalised over the last axis, times a weight, plus a bias, both ``[width]``."""
+    """Normalises mean and variance over the last axis, multiplies by a weight and adds a bias, both ``[width]``."""
 
     def __init__(self, weight: Tensor, bias: Tensor, eps: float = 1e-5, context: Context | None = None) -> None:
         context = context or default_context()
@@ -96,7 +98,7 @@ class LayerNorm(_Layer):
 
     @staticmethod
     def load(weights: Weights, prefix: str, width: int, eps: float = 1e-5, context: Context | None = None) -> "LayerNorm":
-        """The layer of ``PREFIX.weight`` and ``PREFIX.bias``; ``eps`` is added to the variance."""
+        """Loads the layer of ``PREFIX.weight`` and ``PREFIX.bias``; ``eps`` is added to the variance."""
         weight, bias = (weights.tensor(f"{prefix}.{part}", [width]) for part in ("weight", "bias"))
         return LayerNorm(weight, bias, eps, context)
 
@@ -105,7 +107,7 @@ class LayerNorm(_Layer):
 
 
 class ReLU(_Layer):
-    """max(x, 0)."""
+    """Computes max(x, 0)."""
 
     def __init__(self, context: Context | None = None) -> None:
         context = context or default_context()
@@ -116,7 +118,7 @@ class ReLU(_Layer):
 
 
 class GELU(_Layer):
-    """The Gaussian error linear unit, in its form with erf or with tanh."""
+    """Computes the Gaussian error linear unit, in its form with erf or with tanh."""
 
     def __init__(self, form: Literal["erf", "tanh"] = "erf", context: Context | None = None) -> None:
         context = context or default_context()
@@ -128,7 +130,7 @@ class GELU(_Layer):
 
 
 class Sequential:
-    """Layers of which each takes the result of the one before: of this module, or anything that is called with a tensor."""
+    """Applies layers one after another. A layer is one of this module, or any function of a tensor."""
 
     def __init__(self, *layers: _Callable) -> None:
         self.layers: tuple[_Callable, ...] = layers
@@ -143,9 +145,9 @@ class Sequential:
 
 
 class FeedForward(_Layer):
-    """``activation(x·W1ᵀ + b1)·W2ᵀ + b2``.
+    """Computes ``activation(x·W1ᵀ + b1)·W2ᵀ + b2``.
 
-    ``ShapeMismatchError`` where the second does not take what the first returns.
+    ``ShapeMismatchError`` if the second layer does not fit the result of the first.
     """
 
     def __init__(self, inner: Linear, outer: Linear, activation: "_Activation" = "gelu_erf") -> None:
@@ -153,7 +155,7 @@ class FeedForward(_Layer):
         self._repr: str = f"FeedForward({inner!r}, {outer!r}, {activation})"
 
     def __call__(self, x: "_Array", residual: "_Array | None" = None) -> Tensor:
-        """Its result plus a residual."""
+        """Computes the result plus a residual."""
         return self._module.forward(x, residual)
 
     def __repr__(self) -> str:
@@ -161,10 +163,10 @@ class FeedForward(_Layer):
 
 
 class MultiHeadAttention(_Layer):
-    """Self-attention: queries, keys and values as one product, then the heads, then the output's product.
+    """Computes self-attention: queries, keys and values as one product, then the heads, then the output's product.
 
-    Of a layer that returns queries, keys and values behind each other, and the output's. ``ShapeMismatchError`` where they
-    don't fit each other, ``InvalidArgumentError`` unless ``heads`` divides the width.
+    ``qkv`` is a layer that returns queries, keys and values in this order; ``output`` is the output's layer.
+    ``ShapeMismatchError`` if they don't fit each other, ``InvalidArgumentError`` unless ``heads`` divides the width.
     """
 
     def __init__(self, qkv: Linear, output: Linear, heads: int) -> None:
@@ -175,7 +177,8 @@ class MultiHeadAttention(_Layer):
     def load(
         weights: Weights, prefixes: Sequence[str], width: int, heads: int, context: Context | None = None
     ) -> "MultiHeadAttention":
-        """The layer of four linear ones, named by their prefixes: query, key, value, output; all of ``width`` to ``width``."""
+        """Loads the layer from four linear ones by their prefixes: query, key, value, output; each maps ``width`` to
+        ``width``."""
         context = context or default_context()
         layer = MultiHeadAttention.__new__(MultiHeadAttention)
         _Layer.__init__(layer, _Module.load_attention(context, weights, prefixes, width, heads), context)
@@ -185,8 +188,9 @@ class MultiHeadAttention(_Layer):
     def __call__(
         self, x: "_Array", lengths: Sequence[int] | None = None, residual: "_Array | None" = None
     ) -> Tensor:
-        """Attention within each sequence of ``[count, length, width]``, or of the one that ``[length, width]`` is, plus a
-        residual. With ``lengths``, one for each, the rows behind them are padding, which nothing attends to.
+        """Computes attention within each sequence of ``[count, length, width]``, or of the single one ``[length,
+        width]``, plus a residual. With ``lengths``, one for each sequence, the rows beyond them are padding, which no
+        row attends to.
         """
         return self._module.forward(x, residual, "none", lengths)
 
@@ -196,23 +200,23 @@ class MultiHeadAttention(_Layer):
 
 @dataclass(frozen=True)
 class TransformerConfig:
-    """What an encoder's layers are, all alike."""
+    """The configuration of an encoder's layers, which are all alike."""
 
     width: int
-    """Values of a row."""
+    """The size of a row."""
     heads: int
-    """Heads of attention."""
+    """The number of attention heads."""
     hidden: int
-    """Values between the two products of the feed-forward part."""
+    """The size between the two products of the feed-forward part."""
     activation: "_Activation" = "gelu_erf"
-    """Between those products."""
+    """The function between those products."""
     eps: float = 1e-12
-    """Added to variances."""
+    """The number added to variances."""
 
 
 class TransformerLayer(_Layer):
-    """A layer that is normalised behind each part, as BERT's are: ``h = norm(x + attention(x))``, then
-    ``norm(h + feed_forward(h))``.
+    """A layer that normalises after each part, as BERT does: ``h = norm(x + attention(x))``, then ``norm(h +
+    feed_forward(h))``.
     """
 
     def __init__(
@@ -225,7 +229,7 @@ class TransformerLayer(_Layer):
     def load(
         weights: Weights, prefix: str, config: TransformerConfig, context: Context | None = None
     ) -> "TransformerLayer":
-        """The layer under a prefix, by BERT's names: ``PREFIX.attention.self.query.weight`` and so on."""
+        """Loads the layer under a prefix, by BERT's names: ``PREFIX.attention.self.query.weight`` and so on."""
         context = context or default_context()
         sizes = config.width, config.heads, config.hidden, config.activation, config.eps
         layer = TransformerLayer.__new__(TransformerLayer)
@@ -233,7 +237,7 @@ class TransformerLayer(_Layer):
         return layer
 
     def __call__(self, x: "_Array", lengths: Sequence[int] | None = None) -> Tensor:
-        """Its result, with ``lengths`` as of ``MultiHeadAttention``."""
+        """Computes the result, with ``lengths`` as for ``MultiHeadAttention``."""
         return self._module.forward(x, None, "none", lengths)
 
     def __repr__(self) -> str:
@@ -241,7 +245,7 @@ class TransformerLayer(_Layer):
 
 
 class TransformerEncoder(_Layer):
-    """Transformer layers one after another."""
+    """Applies transformer layers one after another."""
 
     def __init__(self, layers: Sequence[TransformerLayer]) -> None:
         layers = tuple(layers)
@@ -253,12 +257,12 @@ class TransformerEncoder(_Layer):
     def load(
         weights: Weights, prefix: str, layers: int, config: TransformerConfig, context: Context | None = None
     ) -> "TransformerEncoder":
-        """So many layers under a prefix: ``PREFIX.0``, ``PREFIX.1`` and so on."""
+        """Loads ``layers`` layers under a prefix: ``PREFIX.0``, ``PREFIX.1`` and so on."""
         return TransformerEncoder([TransformerLayer.load(weights, f"{prefix}.{i}", config, context) for i in range(layers)])
 
     def __call__(self, x: "_Array", lengths: Sequence[int] | None = None) -> Tensor:
-        """Its result for sequences ``[count, length, width]``, or the one of ``[length, width]``. A sequence's rows have the
-        same bits alone, among others, and padded with ``lengths``.
+        """Computes the result for sequences ``[count, length, width]``, or for a single one ``[length, width]``. A
+        sequence's rows have the same bits alone, among other sequences, and padded with ``lengths``.
         """
         return self._module.forward(x, None, "none", lengths)
 
