@@ -1,11 +1,12 @@
 //! A context: opened devices and the road from a call to a kernel.
 
+mod joined;
 #[cfg(feature = "profile")]
 mod profiling;
 
 use crate::command::Command;
 use crate::config::Config;
-use crate::devices::{self, Choice, Named, Opened, Slot};
+use crate::devices::{self, Choice, Named, Opened, Reuse, Slot};
 use crate::dispatch::{AutoDispatcher, DeviceProfile, Explanation, Places, Split, Why, calibration};
 use crate::dtype::DType;
 use crate::error::{Result, fail};
@@ -51,6 +52,8 @@ pub struct Context {
     /// The CPU as a device with a stream, for buffers where there is no GPU; made when first asked for.
     host: Arc<OnceLock<Arc<Opened>>>,
     kept: Arc<OnceLock<Box<dyn Kept>>>,
+    /// Has the GPU use memory of results again.
+    reuse: Option<Arc<Reuse>>,
 }
 
 impl Context {
@@ -106,8 +109,8 @@ impl Context {
             dispatcher.force(Some(gpus.first().map_or("cpu", |slot| &slot.info().id)))?;
         }
         let (before, gpus) = (usize::from(with_cpu), gpus.into());
-        let (host, kept) = Default::default();
-        Ok(Context { cpu, gpus, before, dispatcher: Arc::new(dispatcher), profiler, host, kept })
+        let (host, kept, reuse) = Default::default();
+        Ok(Context { cpu, gpus, before, dispatcher: Arc::new(dispatcher), profiler, host, kept, reuse })
     }
 
     /// A context of one of this context's devices alone, by its id among [`AutoDispatcher::profiles`]. It shares what is opened, the
@@ -118,12 +121,32 @@ impl Context {
         if let Some(slot) = dispatcher.forced().and_then(|device| self.gpu(device)) {
             slot.opened()?;
         }
-        Ok(Context { dispatcher: Arc::new(dispatcher), kept: Default::default(), ..self.clone() })
+        Ok(Context { dispatcher: Arc::new(dispatcher), kept: Default::default(), reuse: None, ..self.clone() })
     }
 
     /// The GPU that is the dispatcher's device of that number, unless it is the CPU.
     pub(crate) fn gpu(&self, device: usize) -> Option<&Slot> {
         self.gpus.get(device.checked_sub(self.before)?)
+    }
+
+    /// A context of the one device where this one's buffers go: the GPU that it was opened on or that `auto` found, else the CPU.
+    /// For work that is better done in one place than divided or chosen for each operation, as a model's layers are. A GPU that
+    /// nobody named and that can't be used is left alone; that of one that was named is an error. While the context is there, a GPU
+    /// uses memory of results that are gone again.
+    pub fn undivided(&self) -> Result<Context> {
+        let mut context = match self.gpus.is_empty() || self.dispatcher.forced().is_some() {
+            true => self.clone(),
+            false => self.alone(self.working().map_or(DeviceKind::Cpu.name(), |opened| &opened.device.info().id))?,
+        };
+        if let Some(slot) = context.dispatcher.forced().and_then(|device| context.gpu(device)) {
+            context.reuse = Some(slot.opened()?.reuse());
+        }
+        Ok(context)
+    }
+
+    /// Whether every operation runs on the processor alone.
+    pub fn is_host_only(&self) -> bool {
+        self.gpus.is_empty() || self.dispatcher.forced().is_some_and(|device| self.gpu(device).is_none())
     }
 
     /// What its device is: the one that it was opened on; the CPU of one that chooses or divides, the first of several GPUs.
@@ -163,8 +186,7 @@ impl Context {
         }
         self.cpu.trim();
         for gpu in self.gpus.iter().filter_map(Slot::if_opened) {
-            gpu.cache.trim(&**gpu);
-            gpu.device.trim();
+            gpu.trim();
         }
     }
 
@@ -387,7 +409,7 @@ impl Context {
                 return Ok(tensor);
             }
         }
-        Tensor::filled(&meta, |output| {
+        Tensor::result(self.cpu.results(), &meta, |output| {
             // SAFETY: the output is what the rule says and memory of its own.
             self.cpu.execute(&mut unsafe { Command::unchecked(op, attrs, inputs, output) })
         })
@@ -406,7 +428,7 @@ impl Context {
             Target::Gpu(gpu, reason) => gpu.compute(&mut command, reason)?,
             target => {
                 let meta = command.output().meta();
-                Tensor::filled(meta, |output| {
+                Tensor::result(self.cpu.results(), meta, |output| {
                     // SAFETY: the output is described as the command's and memory of its own.
                     self.execute_on(target, &mut unsafe { command.with_output(output) })
                 })?

@@ -7,6 +7,7 @@ use crate::fpenv::DefaultEnvironment;
 use crate::hal::{Buffer, Download, Slice};
 use crate::interrupt;
 use crate::operand::{Place, View};
+use crate::ops::{Op, check_ids};
 use crate::profile::{Activity, Reason, What};
 use crate::tensor::{Cache, Keeper, Tensor};
 use std::sync::Arc;
@@ -43,6 +44,7 @@ impl Opened {
         if tried > 1 || tried == 1 && !self.cache.shrink(self, 0, since)? {
             return Ok(false);
         }
+        self.give_back();
         // What was wrong with that work is for whoever synchronises.
         self.with(|stream| {
             stream.event()?.wait(u64::MAX)?;
@@ -134,14 +136,28 @@ pub(crate) fn place_of<'a>(command: &Command<'a>) -> Option<&'a str> {
     far(command.output().place()).or_else(|| command.inputs().iter().flatten().find_map(|view| far(view.place())))
 }
 
-/// Whether every operand of a command is in host memory, or in memory that the host can address.
-pub(crate) fn are_on_host(command: &Command<'_>) -> bool {
-    let far = |place| match place {
+/// Whether an operand is on a device alone, in memory that the host can't address.
+fn is_far(place: Place<'_>) -> bool {
+    match place {
         Place::Buffer(buffer, _) => buffer.host_pointer().is_none(),
         Place::Tensor(tensor, _) => tensor.if_on_host().is_none(),
         _ => false,
+    }
+}
+
+/// Whether every operand of a command is in host memory, or in memory that the host can address.
+pub(crate) fn are_on_host(command: &Command<'_>) -> bool {
+    !is_far(command.output().place()) && !command.inputs().iter().flatten().any(|view| is_far(view.place()))
+}
+
+/// Whether only the device can say if the ids of a command are rows of its table. Ids in host memory are looked at here, which is
+/// sooner done than waiting for the device.
+pub(super) fn needs_answer(command: &Command<'_>) -> bool {
+    let ids = match command.inputs() {
+        [_, Some(ids)] if command.op() == Op::Embedding => ids,
+        _ => return command.op().checks_ids(),
     };
-    !far(command.output().place()) && !command.inputs().iter().flatten().any(|view| far(view.place()))
+    is_far(ids.place()) || check_ids(command.inputs(), 0..ids.shape().elements()).is_err()
 }
 
 /// Brings operands to host memory that are tensors on devices.

@@ -118,6 +118,19 @@ impl Drop for HostBuffer {
     }
 }
 
+/// What a mutex guards, unless somebody has had it for long: in a forked child that may be a thread of its parent's, which will
+/// never give it back.
+pub(crate) fn lock_unless_stuck<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+    for _ in 0..1000 {
+        match mutex.try_lock() {
+            Ok(guarded) => return Some(guarded),
+            Err(TryLockError::Poisoned(guarded)) => return Some(guarded.into_inner()),
+            Err(TryLockError::WouldBlock) => std::hint::spin_loop(),
+        }
+    }
+    None
+}
+
 /// Scratch memory that kernels borrow before they write anything, so that running out changes nothing. Buffers are kept
 /// and reused, the largest first.
 #[derive(Default)]
@@ -135,20 +148,7 @@ impl ScratchPool {
 
     /// Gives what is kept back to the system.
     pub fn trim(&self) {
-        drop(self.lock().map(|mut kept| std::mem::take(&mut *kept)));
-    }
-
-    /// The buffers, unless somebody has had them for long: in a forked child that may be a thread of its parent's, which
-    /// will never give them back.
-    fn lock(&self) -> Option<MutexGuard<'_, Vec<HostBuffer>>> {
-        for _ in 0..1000 {
-            match self.0.try_lock() {
-                Ok(kept) => return Some(kept),
-                Err(TryLockError::Poisoned(kept)) => return Some(kept.into_inner()),
-                Err(TryLockError::WouldBlock) => std::hint::spin_loop(),
-            }
-        }
-        None
+        drop(lock_unless_stuck(&self.0).map(|mut kept| std::mem::take(&mut *kept)));
     }
 
     /// At least `floats` f32 of uninitialised scratch.
@@ -156,7 +156,7 @@ impl ScratchPool {
         let Some(size) = floats.checked_mul(4) else {
             fail!(OutOfMemory, "scratch for {floats} values is more than any process can address");
         };
-        let Some(mut kept) = self.lock() else {
+        let Some(mut kept) = lock_unless_stuck(&self.0) else {
             return Ok(Scratch { pool: self, buffer: Some(HostBuffer::uninitialised(size)?) });
         };
         let fit = kept.iter().enumerate().filter(|(_, buffer)| buffer.len() >= size).min_by_key(|(_, b)| b.len());
@@ -186,7 +186,7 @@ impl Scratch<'_> {
 
 impl Drop for Scratch<'_> {
     fn drop(&mut self) {
-        if let Some(mut kept) = self.pool.lock()
+        if let Some(mut kept) = lock_unless_stuck(&self.pool.0)
             && kept.len() < ScratchPool::KEPT
         {
             kept.extend(self.buffer.take());

@@ -22,6 +22,7 @@ use crate::error::{Result, fail};
 use crate::fpenv::default_environment;
 use crate::host;
 use crate::memory::host::ScratchPool;
+use crate::memory::results::ResultPool;
 use crate::operand::CpuBuffer;
 use crate::operand::View;
 use kernels::Exec;
@@ -37,6 +38,7 @@ pub struct CpuDevice {
     isa: Isa,
     pool: Pool,
     scratch: ScratchPool,
+    results: Arc<ResultPool>,
     /// Bytes of the second-level cache: block sizes follow it, results don't.
     cache: usize,
 }
@@ -78,7 +80,8 @@ impl CpuDevice {
         };
         let second = host::cpu().caches.iter().find(|cache| cache.level == 2);
         let cache = second.map_or(TYPICAL_CACHE, |cache| cache.size);
-        Ok(CpuDevice { info, isa, pool: Pool::new(threads), scratch: ScratchPool::default(), cache })
+        let (pool, scratch, results) = (Pool::new(threads), ScratchPool::default(), ResultPool::new(threads));
+        Ok(CpuDevice { info, isa, pool, scratch, results, cache })
     }
 
     /// The instruction set in use.
@@ -91,10 +94,17 @@ impl CpuDevice {
         self.info.units
     }
 
-    /// Gives kept scratch memory back to the system and ends the worker threads; the next work takes both anew.
+    /// Gives kept memory of scratch and results back to the system and ends the worker threads; the next work takes them anew.
     pub fn trim(&self) {
         self.pool.trim();
         self.scratch.trim();
+        self.results.trim();
+    }
+
+    /// Where the memory of large results comes from.
+    #[inline]
+    pub(crate) fn results(&self) -> &Arc<ResultPool> {
+        &self.results
     }
 
     /// Executes one command and returns when it is done. The caller has the turns of the buffers in it.
