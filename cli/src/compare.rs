@@ -7,7 +7,7 @@ use crate::format::{median, time};
 use crate::info::context_text;
 use crate::progress::Progress;
 use crate::report::{Opened, open, version};
-use adead::nn::{Array, Device};
+use adead::device::DeviceKind;
 use adead::{Attrs, Context, Op, Tensor};
 use adead_models::SentenceEncoder;
 use sha2::{Digest, Sha256};
@@ -96,7 +96,7 @@ pub fn run(args: &BenchArgs, device: &DeviceArgs) -> Result<()> {
     let mut progress = Progress::new();
     let mut columns = Vec::new();
     for (id, ctx) in &opened {
-        let layers = Device::new(ctx)?;
+        let alone = ctx.undivided()?;
         let encoder = args.model.as_deref().map(|folder: &Path| crate::embed::open_model(folder, ctx)).transpose()?;
         let (mut host, mut own) = (Vec::new(), Vec::new());
         for work in &works {
@@ -112,7 +112,8 @@ pub fn run(args: &BenchArgs, device: &DeviceArgs) -> Result<()> {
             match (work, &encoder) {
                 (Work::Operation(row), _) => {
                     host.push(keep(operation(row, ctx, budget))?);
-                    own.push(if layers.is_gpu() { keep(resident(row, &layers, budget))? } else { None });
+                    let gpu = alone.device_info().kind != DeviceKind::Cpu;
+                    own.push(if gpu { keep(resident(row, &alone, budget))? } else { None });
                 }
                 (Work::Inference { sentences, .. }, Some(encoder)) => {
                     host.push(keep(inference(sentences, encoder, budget))?);
@@ -150,19 +151,20 @@ fn operation(row: &Row, ctx: &Context, budget: Duration) -> Result<Cell> {
     Ok(Cell { median: measured.median, rate: measured.rate(), result })
 }
 
-/// Measures an operation on arrays in a GPU's memory: a run's share of several that are enqueued together.
-fn resident(row: &Row, device: &Device, budget: Duration) -> Result<Cell> {
-    let arrays = row.operands()?.iter().map(|tensor| device.array(tensor)).collect::<adead::Result<Vec<Array>>>()?;
-    let given: Vec<Option<&Array>> = arrays.iter().map(Some).collect();
-    let result = hash(device.run(row.op, &row.attrs, &given)?.to_tensor()?.bytes());
+/// Measures an operation on tensors in a GPU's memory: a run's share of several that are enqueued together.
+fn resident(row: &Row, ctx: &Context, budget: Duration) -> Result<Cell> {
+    let id = &ctx.device_info().id;
+    let there = row.operands()?.iter().map(|tensor| ctx.to(tensor, id)).collect::<adead::Result<Vec<Tensor>>>()?;
+    let given: Vec<Option<&Tensor>> = there.iter().map(Some).collect();
+    let result = hash(ctx.run(row.op, &row.attrs, &given)?.host_bytes()?);
     let several = |count: usize| -> Result<Duration> {
         let begin = Instant::now();
-        let mut last = device.run(row.op, &row.attrs, &given)?;
+        let mut last = ctx.run(row.op, &row.attrs, &given)?;
         for _ in 1..count {
-            last = device.run(row.op, &row.attrs, &given)?;
+            last = ctx.run(row.op, &row.attrs, &given)?;
         }
-        // Downloading one row waits for all the work.
-        last.rows(0, 1)?.download()?.to_bytes()?;
+        // Downloading a copy of one row waits for all the work.
+        ctx.concat(&[&last.rows(0, 1)?], 0)?.host_bytes()?;
         Ok(begin.elapsed() / count as u32)
     };
     let once = several(1)?;

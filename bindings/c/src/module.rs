@@ -7,7 +7,10 @@ use crate::pointers::{self, Error, Out, array, fail, growing, null, optional_tex
 use crate::safetensors::adead_safetensors;
 use crate::status::{adead_status, guard, guard_destroy};
 use crate::tensor::adead_tensor;
-use adead::nn::{Forward, Module, TransformerConfig};
+use adead::nn::{
+    Embedding, Forward, Gelu, LayerNorm, Linear, Module, MultiHeadAttention, Relu, TransformerConfig,
+    TransformerEncoder, TransformerLayer,
+};
 use adead_core::Result;
 use adead_core::contract::{Activation, GeluForm};
 use std::ffi::c_char;
@@ -168,7 +171,7 @@ pub unsafe extern "C" fn adead_module_linear(
     unsafe {
         made(out, || {
             let (context, weight) = (reference(context, "context")?, reference(weight, "weight")?);
-            Module::linear(&context.0, &weight.0, bias.as_ref().map(|bias| &bias.0))
+            Ok(Linear::new(&weight.0, bias.as_ref().map(|bias| &bias.0), &context.0)?.into())
         })
     }
 }
@@ -182,7 +185,12 @@ pub unsafe extern "C" fn adead_module_embedding(
     out: *mut *mut adead_module,
 ) -> adead_status {
     // SAFETY: the caller vouches for the pointers.
-    unsafe { made(out, || Module::embedding(&reference(context, "context")?.0, &reference(table, "table")?.0)) }
+    unsafe {
+        made(out, || {
+            let context = reference(context, "context")?;
+            Ok(Embedding::new(&reference(table, "table")?.0, &context.0)?.into())
+        })
+    }
 }
 
 /// Layer norm: mean and variance normalised over the last axis, times a weight, plus a bias, both `[width]`. `eps` is added
@@ -199,7 +207,7 @@ pub unsafe extern "C" fn adead_module_layer_norm(
     unsafe {
         made(out, || {
             let (weight, bias) = (reference(weight, "weight")?, reference(bias, "bias")?);
-            Module::layer_norm(&reference(context, "context")?.0, &weight.0, &bias.0, eps)
+            Ok(LayerNorm::new(&weight.0, &bias.0, eps, &reference(context, "context")?.0)?.into())
         })
     }
 }
@@ -208,7 +216,7 @@ pub unsafe extern "C" fn adead_module_layer_norm(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_module_relu(context: *const adead_context, out: *mut *mut adead_module) -> adead_status {
     // SAFETY: the caller vouches for the pointers.
-    unsafe { made(out, || Ok(Module::relu(&reference(context, "context")?.0))) }
+    unsafe { made(out, || Ok(Relu::new(&reference(context, "context")?.0).into())) }
 }
 
 /// GELU: the Gaussian error linear unit, in its form with erf or with tanh, one of `ADEAD_GELU_…`.
@@ -223,7 +231,7 @@ pub unsafe extern "C" fn adead_module_gelu(
         made(out, || {
             let context = reference(context, "context")?;
             match [GeluForm::Erf, GeluForm::Tanh].into_iter().find(|&known| known as adead_gelu_form == form) {
-                Some(form) => Ok(Module::gelu(&context.0, form)),
+                Some(form) => Ok(Gelu::new(form, &context.0).into()),
                 None => fail!(InvalidArgument, "form is {form}; it must be one of ADEAD_GELU_…"),
             }
         })
@@ -327,10 +335,10 @@ pub unsafe extern "C" fn adead_module_load(
                 let activation = activation(options.activation)?;
                 Ok::<_, Error>(TransformerConfig { width, heads, hidden, activation, eps })
             };
-            match options.kind {
-                ADEAD_MODULE_LINEAR => Module::load_linear(context, file, prefix, inputs, outputs),
-                ADEAD_MODULE_EMBEDDING => Module::load_embedding(context, file, prefix, inputs, width),
-                ADEAD_MODULE_LAYER_NORM => Module::load_layer_norm(context, file, prefix, width, eps),
+            Ok(match options.kind {
+                ADEAD_MODULE_LINEAR => Linear::load(file, prefix, inputs, outputs, context)?.into(),
+                ADEAD_MODULE_EMBEDDING => Embedding::load(file, prefix, inputs, width, context)?.into(),
+                ADEAD_MODULE_LAYER_NORM => LayerNorm::load(file, prefix, width, eps, context)?.into(),
                 ADEAD_MODULE_ATTENTION => {
                     if options.parts.is_null() {
                         return Err(null("parts"));
@@ -340,16 +348,17 @@ pub unsafe extern "C" fn adead_module_load(
                         let part = optional_text(part, "a name of parts")?;
                         *name = format!("{prefix}{}", part.ok_or_else(|| null("a name of parts"))?);
                     }
-                    Module::load_attention(context, file, names.each_ref().map(String::as_str), width, heads)
+                    let names = names.each_ref().map(String::as_str);
+                    MultiHeadAttention::load(file, names, width, heads, context)?.into()
                 }
-                ADEAD_MODULE_TRANSFORMER_LAYER => Module::load_transformer_layer(context, file, prefix, &config()?),
+                ADEAD_MODULE_TRANSFORMER_LAYER => TransformerLayer::load(file, prefix, &config()?, context)?.into(),
                 ADEAD_MODULE_TRANSFORMER_ENCODER => {
-                    Module::load_transformer_encoder(context, file, prefix, layers, &config()?)
+                    TransformerEncoder::load(file, prefix, layers, &config()?, context)?.into()
                 }
                 kind => {
                     fail!(InvalidArgument, "kind is {kind}; it must be one of ADEAD_MODULE_… that has weights")
                 }
-            }
+            })
         })
     }
 }

@@ -4,7 +4,10 @@
 use crate::context::Context;
 use crate::run::signal;
 use crate::tensor::Value;
-use adead::nn::{Forward, Module, TransformerConfig, Weights};
+use adead::nn::{
+    Embedding, Forward, Gelu, LayerNorm, Linear, Module, MultiHeadAttention, Relu, TransformerConfig, TransformerLayer,
+    Weights,
+};
 use adead::{Activation, Attrs, Op, Result, Tensor};
 use adead_node_support::args::{Dims, Fields, List, Number, Of, Size, Text};
 use adead_node_support::error::{fail, guard, refused};
@@ -70,8 +73,8 @@ pub fn weights_tensor(env: Env, file: &External<File>, name: Text, dims: Dims) -
 }
 
 /// A layer, whose weights take so many bytes: V8 is told of them.
-fn made(env: Env, bytes: usize, layer: impl FnOnce() -> Result<Module>) -> napi::Result<External<Module>> {
-    Ok(External::new_with_size_hint(guard(env, layer)?, bytes))
+fn made<L: Into<Module>>(env: Env, bytes: usize, layer: impl FnOnce() -> Result<L>) -> napi::Result<External<Module>> {
+    Ok(External::new_with_size_hint(guard(env, || layer().map(L::into))?, bytes))
 }
 
 fn activation(name: &str) -> Result<Activation> {
@@ -89,13 +92,13 @@ pub fn layer_linear(
     bias: Option<Value>,
 ) -> napi::Result<External<Module>> {
     let (weight, bias) = (weight.0, bias.map(|bias| bias.0));
-    made(env, weight.byte_len(), || Module::linear(&context.inner, &weight, bias.as_ref()))
+    made(env, weight.byte_len(), || Linear::new(&weight, bias.as_ref(), &context.inner))
 }
 
 /// `new Embedding`.
 #[napi(skip_typescript)]
 pub fn layer_embedding(env: Env, context: Of<Context>, table: Value) -> napi::Result<External<Module>> {
-    made(env, table.0.byte_len(), || Module::embedding(&context.inner, &table.0))
+    made(env, table.0.byte_len(), || Embedding::new(&table.0, &context.inner))
 }
 
 /// `new LayerNorm`.
@@ -107,13 +110,13 @@ pub fn layer_norm(
     bias: Value,
     eps: Number,
 ) -> napi::Result<External<Module>> {
-    made(env, 0, || Module::layer_norm(&context.inner, &weight.0, &bias.0, eps.0 as f32))
+    made(env, 0, || LayerNorm::new(&weight.0, &bias.0, eps.0 as f32, &context.inner))
 }
 
 /// `new ReLU`.
 #[napi(skip_typescript)]
 pub fn layer_relu(env: Env, context: Of<Context>) -> napi::Result<External<Module>> {
-    made(env, 0, || Ok(Module::relu(&context.inner)))
+    made(env, 0, || Ok(Relu::new(&context.inner)))
 }
 
 /// `new GELU`.
@@ -122,7 +125,7 @@ pub fn layer_gelu(env: Env, context: Of<Context>, form: Text) -> napi::Result<Ex
     made(env, 0, || {
         let mut attrs = Attrs::default();
         attrs.set(Op::Gelu, "form", &form)?;
-        Ok(Module::gelu(&context.inner, attrs.form))
+        Ok(Gelu::new(attrs.form, &context.inner))
     })
 }
 
@@ -163,7 +166,7 @@ pub fn layer_load_attention(
             fail!(InvalidArgument, "attention: {} prefixes; query, key, value, output are wanted", prefixes.0.len())
         };
         let prefixes: [&str; 4] = [query, key, value, output];
-        Module::load_attention(&context.inner, &file.weights()?, prefixes, width.0, heads.0)
+        MultiHeadAttention::load(&file.weights()?, prefixes, width.0, heads.0, &context.inner)
     })
 }
 
@@ -194,7 +197,7 @@ pub fn layer_load_transformer(
     made(env, 16 * width * width + 8 * width * hidden, || {
         let activation = self::activation(&activation)?;
         let config = TransformerConfig { width, heads, hidden, activation, eps: eps.0 as f32 };
-        Module::load_transformer_layer(&context.inner, &file.weights()?, &prefix, &config)
+        TransformerLayer::load(&file.weights()?, &prefix, &config, &context.inner)
     })
 }
 

@@ -167,13 +167,13 @@ impl PyContext {
     /// What its device is: the one that it was opened on; the CPU of one that chooses.
     #[getter]
     fn device(&self) -> PyDevice {
-        PyDevice(self.inner.device_info().clone())
+        self.inner.device_info().into()
     }
 
     /// Every device that it can use.
     #[getter]
     fn devices(&self) -> Vec<PyDevice> {
-        self.inner.devices().into_iter().map(PyDevice).collect()
+        self.inner.devices().iter().map(Into::into).collect()
     }
 
     /// The id of the device for work on that many elements.

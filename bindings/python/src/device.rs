@@ -7,80 +7,57 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 /// What a device says about itself.
-#[pyclass(frozen, module = "adead", name = "Device")]
-pub struct PyDevice(pub DeviceInfo);
+#[pyclass(frozen, get_all, from_py_object, module = "adead", name = "Device")]
+#[derive(Clone)]
+pub struct PyDevice {
+    /// How to open it: "cpu", "cuda:0".
+    id: String,
+    /// What its maker calls it.
+    name: String,
+    /// How it keeps the arithmetic contract: "native" or "emulated".
+    contract: &'static str,
+    /// What its kernels are built for.
+    arch: String,
+    /// Execution units that work at once; 0 where the driver does not tell.
+    units: usize,
+    /// Bytes of memory, 0 where unknown.
+    memory: u64,
+    /// "cpu", "discrete", "integrated", "virtual" or "software".
+    kind: &'static str,
+    /// Its maker.
+    vendor: String,
+    /// Its driver with the version; empty for a processor.
+    driver: String,
+    /// What names this very device, in hex; None for a processor.
+    uuid: Option<String>,
+    /// Where it is on the PCI bus, where the driver tells.
+    bus: Option<String>,
+}
+
+impl From<&DeviceInfo> for PyDevice {
+    fn from(info: &DeviceInfo) -> PyDevice {
+        let DeviceInfo { id, name, contract, arch, units, memory, kind, vendor, driver, uuid, bus } = info.clone();
+        let uuid = uuid.map(|uuid| uuid.iter().map(|byte| format!("{byte:02x}")).collect());
+        PyDevice {
+            id,
+            name,
+            contract: contract.name(),
+            arch,
+            units,
+            memory,
+            kind: kind.name(),
+            vendor,
+            driver,
+            uuid,
+            bus,
+        }
+    }
+}
 
 #[pymethods]
 impl PyDevice {
-    /// How to open it: "cpu", "cuda:0".
-    #[getter]
-    fn id(&self) -> &str {
-        &self.0.id
-    }
-
-    /// What its maker calls it.
-    #[getter]
-    fn name(&self) -> &str {
-        &self.0.name
-    }
-
-    /// How it keeps the arithmetic contract: "native" or "emulated".
-    #[getter]
-    fn contract(&self) -> &'static str {
-        self.0.contract.name()
-    }
-
-    /// What its kernels are built for.
-    #[getter]
-    fn arch(&self) -> &str {
-        &self.0.arch
-    }
-
-    /// Execution units that work at once; 0 where the driver does not tell.
-    #[getter]
-    fn units(&self) -> usize {
-        self.0.units
-    }
-
-    /// Bytes of memory, 0 where unknown.
-    #[getter]
-    fn memory(&self) -> u64 {
-        self.0.memory
-    }
-
-    /// "cpu", "discrete", "integrated", "virtual" or "software".
-    #[getter]
-    fn kind(&self) -> &'static str {
-        self.0.kind.name()
-    }
-
-    /// Its maker.
-    #[getter]
-    fn vendor(&self) -> &str {
-        &self.0.vendor
-    }
-
-    /// Its driver with the version; empty for a processor.
-    #[getter]
-    fn driver(&self) -> &str {
-        &self.0.driver
-    }
-
-    /// What names this very device, in hex; None for a processor.
-    #[getter]
-    fn uuid(&self) -> Option<String> {
-        Some(self.0.uuid?.iter().map(|byte| format!("{byte:02x}")).collect())
-    }
-
-    /// Where it is on the PCI bus, where the driver tells.
-    #[getter]
-    fn bus(&self) -> Option<&str> {
-        self.0.bus.as_deref()
-    }
-
     fn __repr__(&self) -> String {
-        let DeviceInfo { id, name, arch, contract, .. } = &self.0;
-        format!("Device({id}: {name}, {arch}, contract {})", contract.name())
+        format!("Device({}: {}, {}, contract {})", self.id, self.name, self.arch, self.contract)
     }
 }
 
@@ -97,7 +74,8 @@ pub fn memory_use<'py>(py: Python<'py>, memory: &MemoryUse) -> Result<Bound<'py,
 }
 
 /// A data or unified cache.
-#[pyclass(frozen, get_all, module = "adead", name = "Cache")]
+#[pyclass(frozen, get_all, from_py_object, module = "adead", name = "Cache")]
+#[derive(Clone)]
 pub struct PyCache {
     /// 1 is the nearest.
     level: u8,
@@ -115,132 +93,96 @@ impl PyCache {
 }
 
 /// The processor.
-#[pyclass(frozen, module = "adead", name = "Cpu")]
-pub struct PyCpu(hardware::Cpu);
+#[pyclass(frozen, get_all, from_py_object, module = "adead", name = "Cpu")]
+#[derive(Clone)]
+pub struct PyCpu {
+    /// "GenuineIntel", "AuthenticAMD" …
+    vendor: String,
+    /// The maker's name for it.
+    model: String,
+    /// Physical cores that this process may use.
+    cores: usize,
+    /// Hardware threads that this process may use.
+    threads: usize,
+    /// Nominal frequency in MHz, 0 where unknown.
+    frequency_mhz: u32,
+    /// The caches, the nearest first.
+    caches: Vec<PyCache>,
+    /// Instruction-set extensions that kernels may use.
+    features: Vec<String>,
+}
 
 #[pymethods]
 impl PyCpu {
-    /// "GenuineIntel", "AuthenticAMD" …
-    #[getter]
-    fn vendor(&self) -> &str {
-        &self.0.vendor
-    }
-
-    /// The maker's name for it.
-    #[getter]
-    fn model(&self) -> &str {
-        &self.0.model
-    }
-
-    /// Physical cores that this process may use.
-    #[getter]
-    fn cores(&self) -> usize {
-        self.0.cores
-    }
-
-    /// Hardware threads that this process may use.
-    #[getter]
-    fn threads(&self) -> usize {
-        self.0.threads
-    }
-
-    /// Nominal frequency in MHz, 0 where unknown.
-    #[getter]
-    fn frequency_mhz(&self) -> u32 {
-        self.0.frequency_mhz
-    }
-
-    /// The caches, the nearest first.
-    #[getter]
-    fn caches(&self) -> Vec<PyCache> {
-        self.0.caches.iter().map(|&Cache { level, size, line }| PyCache { level, size, line }).collect()
-    }
-
-    /// Instruction-set extensions that kernels may use.
-    #[getter]
-    fn features(&self) -> Vec<String> {
-        self.0.features.clone()
-    }
-
     fn __repr__(&self) -> String {
-        format!("Cpu({}, {} cores, {} threads)", self.0.model, self.0.cores, self.0.threads)
+        format!("Cpu({}, {} cores, {} threads)", self.model, self.cores, self.threads)
     }
 }
 
 /// A GPU with every way to it.
-#[pyclass(frozen, module = "adead", name = "GpuInfo")]
-pub struct PyGpuInfo(Gpu);
+#[pyclass(frozen, get_all, from_py_object, module = "adead", name = "GpuInfo")]
+#[derive(Clone)]
+pub struct PyGpuInfo {
+    /// What it is through the backend that is preferred.
+    info: PyDevice,
+    /// What it is through each backend, the preferred one first.
+    backends: Vec<PyDevice>,
+}
 
 #[pymethods]
 impl PyGpuInfo {
-    /// What it is through the backend that is preferred.
-    #[getter]
-    fn info(&self) -> PyDevice {
-        PyDevice(self.0.info.clone())
-    }
-
-    /// What it is through each backend, the preferred one first.
-    #[getter]
-    fn backends(&self) -> Vec<PyDevice> {
-        self.0.backends().cloned().map(PyDevice).collect()
-    }
-
     fn __repr__(&self) -> String {
-        let ids: Vec<_> = self.0.backends().map(|info| info.id.as_str()).collect();
-        format!("GpuInfo({}: {})", ids.join(", "), self.0.info.name)
+        let ids: Vec<_> = self.backends.iter().map(|device| device.id.as_str()).collect();
+        format!("GpuInfo({}: {})", ids.join(", "), self.info.name)
     }
 }
 
 /// A report on the machine.
-#[pyclass(frozen, module = "adead", name = "Hardware")]
-pub struct PyHardware(Hardware);
+#[pyclass(frozen, get_all, module = "adead", name = "Hardware")]
+pub struct PyHardware {
+    /// The processor.
+    cpu: PyCpu,
+    /// Bytes of host memory that this process could use if it were alone.
+    memory_total: u64,
+    /// Bytes of host memory that it could use now.
+    memory_available: u64,
+    /// The GPUs, the preferred one first.
+    gpus: Vec<PyGpuInfo>,
+    /// The mode that suits the machine, "cpu", "gpu" or "hybrid": a name that `Context` takes.
+    recommended_mode: &'static str,
+    /// The same.
+    recommended: &'static str,
+}
+
+impl From<Hardware> for PyHardware {
+    fn from(hardware: Hardware) -> PyHardware {
+        let recommended = hardware.recommended.name();
+        let (memory, hardware::Cpu { vendor, model, cores, threads, frequency_mhz, caches, features }) =
+            (hardware.memory, hardware.cpu);
+        let caches = caches.iter().map(|&Cache { level, size, line }| PyCache { level, size, line }).collect();
+        let gpu =
+            |gpu: &Gpu| PyGpuInfo { info: (&gpu.info).into(), backends: gpu.backends().map(Into::into).collect() };
+        PyHardware {
+            cpu: PyCpu { vendor, model, cores, threads, frequency_mhz, caches, features },
+            memory_total: memory.total,
+            memory_available: memory.available,
+            gpus: hardware.gpus.iter().map(gpu).collect(),
+            recommended_mode: recommended,
+            recommended,
+        }
+    }
+}
 
 #[pymethods]
 impl PyHardware {
-    /// The processor.
-    #[getter]
-    fn cpu(&self) -> PyCpu {
-        PyCpu(self.0.cpu.clone())
-    }
-
-    /// Bytes of host memory that this process could use if it were alone.
-    #[getter]
-    fn memory_total(&self) -> u64 {
-        self.0.memory.total
-    }
-
-    /// Bytes of host memory that it could use now.
-    #[getter]
-    fn memory_available(&self) -> u64 {
-        self.0.memory.available
-    }
-
-    /// The GPUs, the preferred one first.
-    #[getter]
-    fn gpus(&self) -> Vec<PyGpuInfo> {
-        self.0.gpus.iter().cloned().map(PyGpuInfo).collect()
-    }
-
-    /// The mode that suits the machine, "cpu", "gpu" or "hybrid": a name that `Context` takes.
-    #[getter]
-    fn recommended_mode(&self) -> &'static str {
-        self.recommended()
-    }
-
-    /// The same.
-    #[getter]
-    fn recommended(&self) -> &'static str {
-        self.0.recommended.name()
-    }
-
     fn __repr__(&self) -> String {
-        let (cpu, recommended) = (&self.0.cpu, self.0.recommended.name());
-        format!("Hardware({}, {} threads, {} GPUs: {recommended})", cpu.model, cpu.threads, self.0.gpus.len())
+        let PyHardware { cpu, gpus, recommended, .. } = self;
+        format!("Hardware({}, {} threads, {} GPUs: {recommended})", cpu.model, cpu.threads, gpus.len())
     }
 }
 
 /// Looks at the machine: processor, memory, GPUs and the mode that suits it.
 #[pyfunction(name = "hardware")]
 pub fn report(py: Python<'_>) -> Result<PyHardware> {
-    Ok(PyHardware(detached(py, || Ok(hardware::detect()))?))
+    Ok(detached(py, || Ok(hardware::detect()))?.into())
 }

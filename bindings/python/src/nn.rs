@@ -4,7 +4,10 @@ use crate::context::PyContext;
 use crate::errors::{Result, detached, fail, interruptible};
 use crate::sharing::lent;
 use crate::tensor::PyTensor;
-use adead::nn::{Forward, Module, TransformerConfig, Weights};
+use adead::nn::{
+    Embedding, Forward, Gelu, LayerNorm, Linear, Module, MultiHeadAttention, Relu, TransformerConfig, TransformerLayer,
+    Weights,
+};
 use adead::{Activation, GeluForm};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -91,12 +94,12 @@ impl PyLayer {
         bias: Option<&Bound<'_, PyTensor>>,
     ) -> Result<PyLayer> {
         let (context, weight, bias) = (&context.get().inner, &weight.get().0, bias.map(|bias| &bias.get().0));
-        Ok(PyLayer(detached(py, || Module::linear(context, weight, bias))?))
+        Ok(PyLayer(detached(py, || Linear::new(weight, bias, context))?.into()))
     }
 
     #[staticmethod]
     fn embedding(context: &Bound<'_, PyContext>, table: &Bound<'_, PyTensor>) -> Result<PyLayer> {
-        Ok(PyLayer(Module::embedding(&context.get().inner, &table.get().0)?))
+        Ok(PyLayer(Embedding::new(&table.get().0, &context.get().inner)?.into()))
     }
 
     #[staticmethod]
@@ -106,17 +109,17 @@ impl PyLayer {
         bias: &Bound<'_, PyTensor>,
         eps: f32,
     ) -> Result<PyLayer> {
-        Ok(PyLayer(Module::layer_norm(&context.get().inner, &weight.get().0, &bias.get().0, eps)?))
+        Ok(PyLayer(LayerNorm::new(&weight.get().0, &bias.get().0, eps, &context.get().inner)?.into()))
     }
 
     #[staticmethod]
     fn relu(context: &Bound<'_, PyContext>) -> PyLayer {
-        PyLayer(Module::relu(&context.get().inner))
+        PyLayer(Relu::new(&context.get().inner).into())
     }
 
     #[staticmethod]
     fn gelu(context: &Bound<'_, PyContext>, form: &str) -> Result<PyLayer> {
-        Ok(PyLayer(Module::gelu(&context.get().inner, self::form(form)?)))
+        Ok(PyLayer(Gelu::new(self::form(form)?, &context.get().inner).into()))
     }
 
     #[staticmethod]
@@ -158,7 +161,7 @@ impl PyLayer {
     ) -> Result<PyLayer> {
         let (context, weights, prefixes) =
             (&context.get().inner, &weights.get().0, prefixes.each_ref().map(String::as_str));
-        Ok(PyLayer(detached(py, || Module::load_attention(context, weights, prefixes, width, heads))?))
+        Ok(PyLayer(detached(py, || MultiHeadAttention::load(weights, prefixes, width, heads, context))?.into()))
     }
 
     #[staticmethod]
@@ -172,7 +175,7 @@ impl PyLayer {
         let (width, heads, hidden, activation, eps) = config;
         let config = TransformerConfig { width, heads, hidden, activation: self::activation(&activation)?, eps };
         let (context, weights) = (&context.get().inner, &weights.get().0);
-        Ok(PyLayer(detached(py, || Module::load_transformer_layer(context, weights, prefix, &config))?))
+        Ok(PyLayer(detached(py, || TransformerLayer::load(weights, prefix, &config, context))?.into()))
     }
 
     #[pyo3(signature = (x, residual=None, activation="none", lengths=None))]

@@ -247,7 +247,7 @@ impl PyCompiled {
     /// The device that it runs on.
     #[getter]
     fn device(&self) -> PyDevice {
-        PyDevice(self.0.device().clone())
+        self.0.device().into()
     }
 
     /// Shape and dtype of each input.

@@ -170,7 +170,7 @@ impl PyProgram {
             flops: outcome.flops,
             seconds: outcome.seconds,
             memory: outcome.memory,
-            trace: outcome.trace.into_iter().map(PyTrace).collect(),
+            trace: outcome.trace.into_iter().map(PyTrace::from).collect(),
         })
     }
 
@@ -268,55 +268,36 @@ impl PyOutcome {
 }
 
 /// What one instruction did in a run.
-#[pyclass(frozen, from_py_object, module = "adead", name = "Trace")]
+#[pyclass(frozen, get_all, from_py_object, module = "adead", name = "Trace")]
 #[derive(Clone)]
-pub struct PyTrace(Trace);
+pub struct PyTrace {
+    /// Its index in the program.
+    instruction: usize,
+    /// Its name.
+    name: String,
+    /// The device that it ran on.
+    device: String,
+    /// Seconds spent in it.
+    seconds: f64,
+    /// Floating-point operations; a multiply-add is two.
+    flops: f64,
+    /// Bytes read and written, each operand once.
+    bytes: f64,
+    /// Floating-point operations a nanosecond; 0 where there are none.
+    gflops: f64,
+}
+
+impl From<Trace> for PyTrace {
+    fn from(trace: Trace) -> PyTrace {
+        let gflops = trace.gflops();
+        let Trace { instruction, name, device, seconds, flops, bytes } = trace;
+        PyTrace { instruction, name, device: device.to_string(), seconds, flops, bytes, gflops }
+    }
+}
 
 #[pymethods]
 impl PyTrace {
-    /// Its index in the program.
-    #[getter]
-    fn instruction(&self) -> usize {
-        self.0.instruction
-    }
-
-    /// Its name.
-    #[getter]
-    fn name(&self) -> &str {
-        &self.0.name
-    }
-
-    /// The device that it ran on.
-    #[getter]
-    fn device(&self) -> &str {
-        &self.0.device
-    }
-
-    /// Seconds spent in it.
-    #[getter]
-    fn seconds(&self) -> f64 {
-        self.0.seconds
-    }
-
-    /// Floating-point operations; a multiply-add is two.
-    #[getter]
-    fn flops(&self) -> f64 {
-        self.0.flops
-    }
-
-    /// Bytes read and written, each operand once.
-    #[getter]
-    fn bytes(&self) -> f64 {
-        self.0.bytes
-    }
-
-    /// Floating-point operations a nanosecond; 0 where there are none.
-    #[getter]
-    fn gflops(&self) -> f64 {
-        self.0.gflops()
-    }
-
     fn __repr__(&self) -> String {
-        format!("Trace({} {} on {}, {} s)", self.0.instruction, self.0.name, self.0.device, self.0.seconds)
+        format!("Trace({} {} on {}, {} s)", self.instruction, self.name, self.device, self.seconds)
     }
 }

@@ -1,4 +1,4 @@
-"""Writes python/adead/_adead.pyi: _adead.pyi.in with the operations and errors that the module has.
+"""Writes python/adead/_adead.pyi: _adead.pyi.in with the operations and errors that the module has, and the properties in its sources.
 
     python generate.py          writes it
     python generate.py --check  compares it instead; exits with 1 where it differs
@@ -7,6 +7,7 @@
 import argparse
 import inspect
 import pathlib
+import re
 import sys
 
 import adead
@@ -45,6 +46,67 @@ ATTRIBUTES = {
 
 # The methods of Pipeline and their operations.
 PIPELINE = [*zip(adead.OPERATIONS, adead.OPERATIONS), ("bias", "add")]
+
+
+# The types of properties that say more than those in Rust, by the property's name, or by its class's and its own.
+PROPERTIES = {
+    "dtype": "_DType",
+    "family": "_Family",
+    "shape": "tuple[int, ...]",
+    "Packed.shape": "tuple[int, int]",
+    "Compiled.inputs": "list[_Described]",
+    "Compiled.outputs": "list[_Described]",
+    "Device.contract": 'Literal["native", "emulated"]',
+    "Device.kind": 'Literal["cpu", "discrete", "integrated", "virtual", "software"]',
+    "Outcome.outputs": "dict[str, Tensor]",
+    "Program.format": 'Literal["adead", "agpu", "hex", "ahyb", "text"]',
+    "Program.symbols": "dict[str, int]",
+    "Slot.direction": 'Literal["in", "out", "both"]',
+    "Survey.alone_ns": "dict[str, float]",
+}
+
+# Python's types for Rust's.
+TYPES = {"String": "str", "str": "str", "OsString": "str", "bool": "bool", "f32": "float", "f64": "float"}
+TYPES |= dict.fromkeys(("usize", "u8", "u16", "u32", "u64", "i32", "i64"), "int")
+
+CLASS = re.compile(
+    r'#\[pyclass\(([^\]]*)name = "(\w+)"[^\]]*\)\]\n(?:#\[derive[^\n]*\n)?pub struct (\w+)( \{\n.*?^\})?', re.M | re.S
+)
+METHODS = re.compile(r"#\[pymethods\]\nimpl (\w+) \{\n(.*?)^\}", re.M | re.S)
+GETTER = re.compile(r"#\[getter(?:\((\w+)\))?\]\n    fn (\w+)[^(]*\([^)]*\) -> (.+) \{")
+FIELD = re.compile(r"^    (?:pub )?(\w+): (.+),", re.M)
+
+
+def python(rust, classes):
+    """Python's type for one of Rust's."""
+    rust = re.sub(r"&('\w+ )?|'\w+, ", "", rust.strip())
+    if rust in classes:
+        return classes[rust]
+    if rust.startswith("("):
+        return f"tuple[{', '.join(python(part, classes) for part in rust[1:-1].split(','))}]"
+    outer, _, inner = rust.partition("<")
+    if not inner:
+        return TYPES[rust]
+    inner = python(inner[:-1], classes)
+    return {"Vec": f"list[{inner}]", "Option": f"{inner} | None"}.get(outer, inner)
+
+
+def properties():
+    """The properties of each class, from the module's sources."""
+    texts = [path.read_text() for path in sorted((HERE.parent / "src").rglob("*.rs"))]
+    found = [match for text in texts for match in CLASS.findall(text)]
+    classes = {rust: name for _, name, rust, _ in found}
+    listed = {name: FIELD.findall(fields) if "get_all" in kind else [] for kind, name, _, fields in found}
+    for rust, body in (methods for text in texts for methods in METHODS.findall(text)):
+        listed[classes[rust]] += [(named or function, result) for named, function, result in GETTER.findall(body)]
+    return {
+        owner: "".join(
+            f"    @property\n    def {name}(self) -> "
+            f"{PROPERTIES.get(f'{owner}.{name}') or PROPERTIES.get(name) or python(rust, classes)}: ...\n"
+            for name, rust in each
+        )
+        for owner, each in listed.items()
+    }
 
 
 def literal(words):
@@ -132,6 +194,13 @@ def stub():
         if text.count(marker) != 1:
             sys.exit(f"_adead.pyi.in: '{marker.strip()}' must be there once")
         text = text.replace(marker, replacement)
+    for owner, each in properties().items():
+        # A class of the template has its properties first; one of properties alone is not in it.
+        head = re.search(rf"^class _?{owner}\b.*:\n", text, re.M)
+        if head:
+            text = text[: head.end()] + each + text[head.end() :]
+        elif each:
+            text += f"\n@final\nclass {owner}:\n{each}"
     first = "# Made by stubs/generate.py of _adead.pyi.in and the module; edit those.\n"
     return first + text[text.index("\n") + 1 :]
 

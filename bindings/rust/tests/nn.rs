@@ -3,26 +3,27 @@
 #![cfg(feature = "nn")]
 
 use adead::nn::{
-    Array, Device, Embedding, FeedForward, Forward, Gelu, Group, Layer, LayerNorm, Linear, Module, MultiHeadAttention,
-    Relu, Sequences, Sequential, TransformerConfig, TransformerEncoder, Weights,
+    Embedding, FeedForward, Forward, Gelu, Group, Layer, LayerNorm, Linear, Module, MultiHeadAttention, Relu,
+    Sequences, Sequential, TransformerConfig, TransformerEncoder, Weights,
 };
-use adead::{Activation, Context, DType, GeluForm, MatmulOptions, Result, Status, Tensor};
+use adead::{Activation, Attrs, Context, DType, GeluForm, MatmulOptions, Op, Result, Status, Tensor};
 use std::path::PathBuf;
 
-fn devices() -> Vec<Device> {
+/// Each context, and that of its one device.
+fn contexts() -> Vec<Context> {
     let mut names = vec!["cpu".to_string()];
     if let Ok(backend) = std::env::var("ADEAD_TEST_BACKEND") {
         names.extend([format!("{backend}:0"), format!("cpu,{backend}:0")]);
     }
     let open = |name: &String| match Context::open(name) {
-        Ok(context) => Some(Device::new(&context).unwrap()),
+        Ok(context) => Some([context.undivided().unwrap(), context]),
         Err(error) if error.status() == Status::BackendUnavailable => {
             println!("skipped: {name}: {error}");
             None
         }
         Err(error) => panic!("{error}"),
     };
-    names.iter().filter_map(open).collect()
+    names.iter().filter_map(open).flatten().collect()
 }
 
 /// Values between -1 and 1, the same each time.
@@ -170,27 +171,27 @@ fn the_same_files_are_refused_as_by_the_format_s_own_library() {
     std::fs::remove_file(&path).unwrap();
 }
 
-/// Modules are the layers, on tensors: wherever the context computes, without a device of their own.
+/// Modules are the layers, as one type.
 #[test]
 fn modules_compute_what_layers_do() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/sentences/tiny/model.safetensors");
     let weights = Weights::open(path).unwrap();
     let config = TransformerConfig { width: 32, heads: 4, hidden: 48, activation: Activation::GeluErf, eps: 1e-12 };
     let x = draw(1, &[3, 7, 32]);
-    for device in devices() {
-        let ctx = device.context();
-        let encoder = TransformerEncoder::load(&weights, "encoder.layer", 2, &config, &device).unwrap();
-        let module = Module::load_transformer_encoder(ctx, &weights, "encoder.layer", 2, &config).unwrap();
+    for ctx in &contexts() {
+        let encoder = TransformerEncoder::load(&weights, "encoder.layer", 2, &config, ctx).unwrap();
+        let module = Module::from(encoder.clone());
         let layer = |i| {
             let name = |rest: &str| format!("encoder.layer.{i}.{rest}");
             let parts = ["self.query", "self.key", "self.value", "output.dense"];
             let parts = parts.map(|part| name(&format!("attention.{part}")));
             let parts = parts.each_ref().map(String::as_str);
-            let norm = |rest: &str| Module::load_layer_norm(ctx, &weights, &name(rest), 32, 1e-12).unwrap();
-            let inner = Module::load_linear(ctx, &weights, &name("intermediate.dense"), 32, 48).unwrap();
-            let outer = Module::load_linear(ctx, &weights, &name("output.dense"), 48, 32).unwrap();
+            let norm = |rest: &str| LayerNorm::load(&weights, &name(rest), 32, 1e-12, ctx).unwrap().into();
+            let linear =
+                |rest: &str, inputs, outputs| Linear::load(&weights, &name(rest), inputs, outputs, ctx).unwrap();
+            let (inner, outer) = (linear("intermediate.dense", 32, 48).into(), linear("output.dense", 48, 32).into());
             Module::transformer_layer(
-                &Module::load_attention(ctx, &weights, parts, 32, 4).unwrap(),
+                &MultiHeadAttention::load(&weights, parts, 32, 4, ctx).unwrap().into(),
                 &norm("attention.output.LayerNorm"),
                 &Module::feed_forward(&inner, &outer, Activation::GeluErf).unwrap(),
                 &norm("output.LayerNorm"),
@@ -200,26 +201,28 @@ fn modules_compute_what_layers_do() {
         let of_parts = Module::transformer_encoder(&[layer(0), layer(1)]).unwrap();
         let one_by_one = Module::sequential(&[layer(0), layer(1)]);
         for lengths in [None, Some(&[7, 1, 4][..])] {
-            let expected = encoder.forward_padded(&device.array(&x).unwrap(), lengths).unwrap().to_tensor().unwrap();
+            let expected = encoder.forward_padded(&x, lengths).unwrap();
             let with = Forward { lengths, ..Forward::default() };
             for module in [&module, &of_parts] {
-                assert_eq!(module.forward_with(&x, with).unwrap().bytes(), expected.bytes(), "{device:?}");
+                assert_eq!(module.forward_with(&x, with).unwrap().bytes(), expected.bytes(), "{ctx:?}");
             }
             if lengths.is_none() {
-                assert_eq!(one_by_one.forward(&x).unwrap().bytes(), expected.bytes(), "{device:?}");
+                assert_eq!(one_by_one.forward(&x).unwrap().bytes(), expected.bytes(), "{ctx:?}");
             }
         }
         assert_eq!(Module::sequential(&[]).forward(&x).unwrap().bytes(), x.bytes());
         assert_eq!(Module::transformer_encoder(&[]).unwrap().forward(&x).unwrap().bytes(), x.bytes());
         let ids = Tensor::new(&[3u32, 0, 91], &[3]).unwrap();
-        let table = Module::load_embedding(ctx, &weights, "embeddings.word_embeddings", 92, 32).unwrap();
+        let table = Embedding::load(&weights, "embeddings.word_embeddings", 92, 32, ctx).unwrap();
+        let table = Module::from(table);
         assert_eq!((table.kind(), table.size()), ("embedding", [92, 32]));
         let rows =
             ctx.embedding(&weights.tensor("embeddings.word_embeddings.weight", &[92, 32]).unwrap(), &ids).unwrap();
         assert_eq!(table.forward(&ids).unwrap().bytes(), rows.bytes());
-        for (module, expected) in
-            [(Module::relu(ctx), ctx.relu(&x)), (Module::gelu(ctx, GeluForm::Tanh), ctx.gelu(&x, GeluForm::Tanh))]
-        {
+        for (module, expected) in [
+            (Module::from(Relu::new(ctx)), ctx.relu(&x)),
+            (Gelu::new(GeluForm::Tanh, ctx).into(), ctx.gelu(&x, GeluForm::Tanh)),
+        ] {
             assert_eq!(module.forward(&x).unwrap().bytes(), expected.unwrap().bytes());
             let refused = refused(module.forward_with(&x, Forward { lengths: Some(&[7, 7, 7]), ..Forward::default() }));
             assert_eq!(refused.1, format!("a layer of the kind {} takes no lengths", module.kind()));
@@ -238,31 +241,29 @@ fn layers_compute_what_their_operations_do() {
     let added = ctx.matmul_with(&x, &w, added).unwrap();
     let normed = ctx.layernorm(&ctx.gelu(&product, GeluForm::Erf).unwrap(), Some(&gamma), Some(&beta), 1e-12).unwrap();
     let ids = Tensor::new(&[3u32, 0, 19, 3], &[2, 2]).unwrap();
-    for device in devices() {
-        let array = |tensor: &Tensor| device.array(tensor).unwrap();
-        let same = |y: Array, expected: &Tensor| {
-            let y = y.to_tensor().unwrap();
-            assert_eq!((y.dims(), y.bytes()), (expected.dims(), expected.bytes()), "{device:?}");
+    for context in &contexts() {
+        let same = |y: Tensor, expected: &Tensor| {
+            assert_eq!((y.dims(), y.bytes()), (expected.dims(), expected.bytes()), "{context:?}");
         };
-        let linear = || Linear::new(&w, Some(&b), &device).unwrap();
-        same(linear().forward(&array(&x)).unwrap(), &product);
-        same(linear().forward_with(&array(&x), Some(&array(&residual)), Activation::Silu).unwrap(), &added);
-        same(Relu.forward(&array(&x)).unwrap(), &ctx.relu(&x).unwrap());
-        let norm = LayerNorm::new(&gamma, &beta, 1e-12, &device).unwrap();
-        let net = Sequential::new().then(linear()).then(Gelu::default()).then(norm);
+        let linear = || Linear::new(&w, Some(&b), context).unwrap();
+        same(linear().forward(&x).unwrap(), &product);
+        same(linear().forward_with(&x, Some(&residual), Activation::Silu).unwrap(), &added);
+        same(Relu::new(context).forward(&x).unwrap(), &ctx.relu(&x).unwrap());
+        let norm = LayerNorm::new(&gamma, &beta, 1e-12, context).unwrap();
+        let net = Sequential::new().then(linear()).then(Gelu::new(GeluForm::Erf, context)).then(norm);
         assert!(net.len() == 3 && !net.is_empty());
-        same(net.forward(&array(&x)).unwrap(), &normed);
-        same(Sequential::new().forward(&array(&x)).unwrap(), &x);
-        let embedding = Embedding::new(&w, &device).unwrap();
+        same(net.forward(&x).unwrap(), &normed);
+        same(Sequential::new().forward(&x).unwrap(), &x);
+        let embedding = Embedding::new(&w, context).unwrap();
         assert_eq!((embedding.count(), embedding.width()), (20, 12));
-        same(embedding.forward(&array(&ids)).unwrap(), &ctx.embedding(&w, &ids).unwrap());
+        same(embedding.forward(&ids).unwrap(), &ctx.embedding(&w, &ids).unwrap());
         let back = draw(7, &[12, 20]);
-        let bare = Linear::new(&back, None, &device).unwrap();
+        let bare = Linear::new(&back, None, context).unwrap();
         let feed_forward = FeedForward::new(linear(), bare, Activation::Relu).unwrap();
         let hidden = ctx.matmul_with(&x, &w, MatmulOptions { activation: Activation::Relu, ..options }).unwrap();
         let expected = ctx.matmul_with(&hidden, &back, MatmulOptions { trans_b: true, ..Default::default() }).unwrap();
-        same(feed_forward.forward(&array(&x)).unwrap(), &expected);
-        device.trim();
+        same(feed_forward.forward(&x).unwrap(), &expected);
+        context.trim();
     }
 }
 
@@ -286,15 +287,15 @@ fn attention_is_that_of_its_heads_and_padding_changes_no_bit() {
         expected.extend(linear(&y.reshape(&[length, width]).unwrap(), &wo, &bo).to_vec::<f32>().unwrap());
         first += length;
     }
-    for device in devices() {
+    for context in &contexts() {
         let attention = || {
-            let qkv = Linear::new(&wqkv, Some(&bqkv), &device).unwrap();
-            MultiHeadAttention::new(qkv, Linear::new(&wo, Some(&bo), &device).unwrap(), heads, &device).unwrap()
+            let qkv = Linear::new(&wqkv, Some(&bqkv), context).unwrap();
+            MultiHeadAttention::new(qkv, Linear::new(&wo, Some(&bo), context).unwrap(), heads).unwrap()
         };
         let groups = vec![Group::new(1, 70), Group::new(2, 3), Group::new(1, 1)];
         let sequences = Sequences::new(groups);
-        let y = attention().forward_with(&device.array(&x).unwrap(), &sequences, None).unwrap();
-        assert_eq!(y.to_tensor().unwrap().to_vec::<f32>().unwrap(), expected, "{device:?}");
+        let y = attention().forward_with(&x, &sequences, None).unwrap();
+        assert_eq!(y.to_vec::<f32>().unwrap(), expected, "{context:?}");
         // Padded with what must not be seen.
         let longest = 130;
         let (mut padded, mut first) = (Vec::new(), 0);
@@ -303,50 +304,50 @@ fn attention_is_that_of_its_heads_and_padding_changes_no_bit() {
             padded.extend(vec![7.5f32; (longest - length) * width]);
             first += length;
         }
-        let sequences = Sequences::new(vec![Group::padded(&lengths, longest, &device).unwrap()]);
-        let x = device.array_of(&padded, &[lengths.len() * longest, width]).unwrap();
-        let y = attention().forward_with(&x, &sequences, None).unwrap().to_tensor().unwrap();
+        let sequences = Sequences::new(vec![Group::padded(&lengths, longest).unwrap()]);
+        let x = Tensor::new(&padded, &[lengths.len() * longest, width]).unwrap();
+        let y = attention().forward_with(&x, &sequences, None).unwrap();
         let own = lengths.iter().enumerate().flat_map(|(i, &length)| {
             let at = i * longest * width;
             y.as_slice::<f32>().unwrap()[at..at + length * width].to_vec()
         });
-        assert!(own.eq(expected.iter().copied()), "{device:?}, padded");
+        assert!(own.eq(expected.iter().copied()), "{context:?}, padded");
         // Several of one length, as a layer by itself.
-        let three = device.array(&draw(9, &[2, 3, width])).unwrap();
+        let three = draw(9, &[2, 3, width]);
         let y = attention().forward(&three).unwrap();
         assert_eq!(y.dims(), [2, 3, width]);
         let second = attention().forward(&three.rows(1, 1).unwrap().reshape(&[3, width]).unwrap()).unwrap();
-        assert_eq!(y.rows(1, 1).unwrap().to_tensor().unwrap().bytes(), second.to_tensor().unwrap().bytes());
+        assert_eq!(y.rows(1, 1).unwrap().bytes(), second.bytes());
     }
 }
 
 #[test]
 fn what_does_not_fit_is_refused() {
-    let device = Device::new(&Context::open("cpu").unwrap()).unwrap();
-    let linear = |outputs, inputs| Linear::new(&draw(1, &[outputs, inputs]), None, &device).unwrap();
-    let status = |result: Result<Array>| refused(result).0;
-    assert_eq!(refused(Linear::new(&draw(1, &[3]), None, &device)).0, Status::ShapeMismatch);
-    assert_eq!(refused(Linear::new(&draw(1, &[3, 2]), Some(&draw(2, &[2])), &device)).0, Status::ShapeMismatch);
-    assert_eq!(refused(Embedding::new(&draw(1, &[3]), &device)).0, Status::ShapeMismatch);
+    let context = &Context::open("cpu").unwrap();
+    let linear = |outputs, inputs| Linear::new(&draw(1, &[outputs, inputs]), None, context).unwrap();
+    let status = |result: Result<Tensor>| refused(result).0;
+    assert_eq!(refused(Linear::new(&draw(1, &[3]), None, context)).0, Status::ShapeMismatch);
+    assert_eq!(refused(Linear::new(&draw(1, &[3, 2]), Some(&draw(2, &[2])), context)).0, Status::ShapeMismatch);
+    assert_eq!(refused(Embedding::new(&draw(1, &[3]), context)).0, Status::ShapeMismatch);
     let fitting = FeedForward::new(linear(4, 2), linear(2, 3), Activation::Relu);
     assert_eq!(refused(fitting).1, "feed-forward: the first layer returns 4 values and the second takes 3");
-    assert_eq!(refused(MultiHeadAttention::new(linear(8, 4), linear(4, 4), 2, &device)).0, Status::ShapeMismatch);
-    assert_eq!(refused(MultiHeadAttention::new(linear(12, 4), linear(4, 4), 3, &device)).0, Status::InvalidArgument);
-    let attention = MultiHeadAttention::new(linear(12, 4), linear(4, 4), 2, &device).unwrap();
-    let x = device.array(&draw(1, &[6, 4])).unwrap();
+    assert_eq!(refused(MultiHeadAttention::new(linear(8, 4), linear(4, 4), 2)).0, Status::ShapeMismatch);
+    assert_eq!(refused(MultiHeadAttention::new(linear(12, 4), linear(4, 4), 3)).0, Status::InvalidArgument);
+    let attention = MultiHeadAttention::new(linear(12, 4), linear(4, 4), 2).unwrap();
+    let x = draw(1, &[6, 4]);
     let sequences = Sequences::new(vec![Group::new(1, 5)]);
     assert_eq!(status(attention.forward_with(&x, &sequences, None)), Status::ShapeMismatch);
-    assert_eq!(refused(Group::padded(&[3, 6], 5, &device)).0, Status::InvalidArgument);
-    assert_eq!(refused(Group::padded(&[0], 5, &device)).0, Status::InvalidArgument);
+    assert_eq!(refused(Group::padded(&[3, 6], 5)).0, Status::InvalidArgument);
+    assert_eq!(refused(Group::padded(&[0], 5)).0, Status::InvalidArgument);
     assert_eq!(status(linear(3, 5).forward(&x)), Status::ShapeMismatch);
     assert_eq!((status(x.reshape(&[5, 5])), status(x.rows(5, 2))), (Status::ShapeMismatch, Status::InvalidArgument));
-    let ids = device.array_of(&[0u32, 9], &[2]).unwrap();
-    let embedding = Embedding::new(&draw(1, &[9, 2]), &device).unwrap();
+    let ids = Tensor::new(&[0u32, 9], &[2]).unwrap();
+    let embedding = Embedding::new(&draw(1, &[9, 2]), context).unwrap();
     assert_eq!(status(embedding.forward(&ids)), Status::InvalidArgument);
     let path = file("empty", &[]);
     let config = TransformerConfig { width: 4, heads: 2, hidden: 8, activation: Activation::Relu, eps: 1e-5 };
     let weights = Weights::open(&path).unwrap();
-    let (status, text) = refused(TransformerEncoder::load(&weights, "encoder.layer", 1, &config, &device));
+    let (status, text) = refused(TransformerEncoder::load(&weights, "encoder.layer", 1, &config, context));
     assert_eq!(status, Status::InvalidArgument);
     assert!(text.contains("'encoder.layer.0."), "{text}");
     std::fs::remove_file(path).unwrap();
@@ -354,18 +355,42 @@ fn what_does_not_fit_is_refused() {
 
 #[test]
 fn memory_is_used_again_and_never_while_somebody_has_it() {
-    for device in devices() {
-        let x = device.array(&draw(1, &[64, 64])).unwrap();
-        let first = Relu.forward(&x).unwrap();
-        let expected = first.to_tensor().unwrap();
+    for context in contexts() {
+        let relu = Relu::new(&context);
+        // Large enough for memory that is kept for the next result, and a result of two parts among them.
+        let x = draw(1, &[256, 256]);
+        let first = relu.forward(&x).unwrap();
+        let expected = first.bytes().to_vec();
         for seed in 2..40 {
-            let other = device.array(&draw(seed, &[seed as usize, 64])).unwrap();
-            let y = Relu.forward(&Relu.forward(&other).unwrap()).unwrap();
+            let other = draw(seed, &[200 + seed as usize, 256]);
+            let y = relu.forward(&relu.forward(&other).unwrap()).unwrap();
             let z = y.rows(1, 1).unwrap();
-            drop(y);
-            let again = Relu.forward(&other).unwrap();
-            assert_eq!(z.to_tensor().unwrap().bytes(), again.rows(1, 1).unwrap().to_tensor().unwrap().bytes());
+            let joined =
+                context.run_joined(Op::Relu, &Attrs::DEFAULT, &[&x, &other], &[456 + seed as usize, 256]).unwrap();
+            let behind = joined.rows(257, 1).unwrap();
+            drop((y, joined));
+            let again = relu.forward(&other).unwrap();
+            let row = again.rows(1, 1).unwrap();
+            assert_eq!((z.bytes(), behind.bytes()), (row.bytes(), row.bytes()), "{context:?}");
         }
-        assert_eq!(first.to_tensor().unwrap().bytes(), expected.bytes(), "{device:?}");
+        assert_eq!(first.bytes(), expected, "{context:?}");
+    }
+}
+
+#[test]
+fn results_that_do_not_fit_each_other_are_not_joined() {
+    for context in contexts() {
+        let (floats, ids) = (draw(1, &[3, 4]), Tensor::new(&[1u32, 2], &[2]).unwrap());
+        let joined =
+            |operands: &[&Tensor], dims: &[usize]| context.run_joined(Op::Transpose, &Attrs::DEFAULT, operands, dims);
+        let turned = context.transpose(&floats).unwrap();
+        let twice = joined(&[&floats, &floats], &[8, 3]).unwrap();
+        assert_eq!(
+            (twice.rows(0, 4).unwrap().bytes(), twice.rows(4, 4).unwrap().bytes()),
+            (turned.bytes(), turned.bytes())
+        );
+        assert_eq!(refused(joined(&[&floats, &floats], &[7, 3])).0, Status::ShapeMismatch, "{context:?}");
+        assert_eq!(refused(joined(&[&floats, &ids], &[14])).0, Status::DtypeMismatch, "{context:?}");
+        assert_eq!(refused(joined(&[&floats], &[7])).0, Status::ShapeMismatch, "{context:?}");
     }
 }

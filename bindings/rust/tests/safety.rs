@@ -23,7 +23,7 @@
 //! | `Program`, `OpcodeEngine` | a whole program is validated first, and a schedule orders its steps: `core/tests/program.rs` |
 //! | `spirv::Module` | reads words by checked positions: `core/tests/spirv.rs` |
 //! | `overlap`, `Batch`, `Bytes`, `after`, `DataLoader` | no memory but vectors and downloads: `tests/overlap.rs`, `tests/loader.rs` |
-//! | `nn::Array`, `Device`, layers | blocks are nobody else's while an array is in them: `tests/nn.rs` |
+//! | `Context`'s results, `nn`'s layers | memory that is used again is nobody else's while a tensor is in it: `tests/nn.rs` |
 //! | `nn::Weights` | reads the file, and checks that it is all there; mapping it is `unsafe`: [`a_file_that_shrinks_is_no_fault`] |
 //! | `profile`, `config`, `hardware`, `dispatch`, `log`, `files` | text and numbers |
 #![forbid(unsafe_code)]

@@ -1,12 +1,13 @@
 //! Contexts: opened devices, and what tensors keep on them. `running.rs` has the path of a command to a device, `profiling.rs`
 //! profiles.
 
+mod joined;
 #[cfg(feature = "profile")]
 mod profiling;
 mod running;
 
 use crate::config::Config;
-use crate::devices::{self, Choice, Named, Opened, Slot};
+use crate::devices::{self, Choice, Named, Opened, Reuse, Slot};
 use crate::dispatch::{AutoDispatcher, DeviceProfile, Places, calibration};
 use crate::error::{Result, fail};
 use crate::family::Family;
@@ -47,6 +48,8 @@ pub struct Context {
     /// The CPU as a device with a stream, for buffers on a machine without a GPU. Opened when first used.
     host: Arc<OnceLock<Arc<Opened>>>,
     kept: Arc<OnceLock<Box<dyn Kept>>>,
+    /// While this lives, the GPU reuses the memory of dropped results.
+    reuse: Option<Arc<Reuse>>,
 }
 
 impl Context {
@@ -102,8 +105,8 @@ impl Context {
             dispatcher.force(Some(gpus.first().map_or("cpu", |slot| &slot.info().id)))?;
         }
         let (before, gpus) = (usize::from(with_cpu), gpus.into());
-        let (host, kept) = Default::default();
-        Ok(Context { cpu, gpus, before, dispatcher: Arc::new(dispatcher), profiler, host, kept })
+        let (host, kept, reuse) = Default::default();
+        Ok(Context { cpu, gpus, before, dispatcher: Arc::new(dispatcher), profiler, host, kept, reuse })
     }
 
     /// Makes a context that uses only one of this context's devices. `id` is an id in [`AutoDispatcher::profiles`]. It shares the
@@ -115,12 +118,32 @@ impl Context {
         if let Some(slot) = dispatcher.forced().and_then(|device| self.gpu(device)) {
             slot.opened()?;
         }
-        Ok(Context { dispatcher: Arc::new(dispatcher), kept: Default::default(), ..self.clone() })
+        Ok(Context { dispatcher: Arc::new(dispatcher), kept: Default::default(), reuse: None, ..self.clone() })
     }
 
     /// The GPU with this index in the dispatcher's list, or `None` for the CPU.
     pub(crate) fn gpu(&self, device: usize) -> Option<&Slot> {
         self.gpus.get(device.checked_sub(self.before)?)
+    }
+
+    /// Makes a context of the one device that holds this context's buffers: the GPU that the context was opened on or that `auto`
+    /// found, else the CPU. Use it for work that should stay in one place, such as a model's layers. A GPU that was not named and
+    /// can't be used is skipped. A named GPU that can't be used is an error. As long as the new context lives, its GPU reuses the
+    /// memory of dropped results.
+    pub fn undivided(&self) -> Result<Context> {
+        let mut context = match self.gpus.is_empty() || self.dispatcher.forced().is_some() {
+            true => self.clone(),
+            false => self.alone(self.working().map_or(DeviceKind::Cpu.name(), |opened| &opened.device.info().id))?,
+        };
+        if let Some(slot) = context.dispatcher.forced().and_then(|device| context.gpu(device)) {
+            context.reuse = Some(slot.opened()?.reuse());
+        }
+        Ok(context)
+    }
+
+    /// Returns whether every operation runs on the CPU.
+    pub fn is_host_only(&self) -> bool {
+        self.gpus.is_empty() || self.dispatcher.forced().is_some_and(|device| self.gpu(device).is_none())
     }
 
     /// Returns the description of the context's device: the device that it was opened on, the CPU if it chooses or divides, the
@@ -160,8 +183,7 @@ impl Context {
         }
         self.cpu.trim();
         for gpu in self.gpus.iter().filter_map(Slot::if_opened) {
-            gpu.cache.trim(&**gpu);
-            gpu.device.trim();
+            gpu.trim();
         }
     }
 

@@ -173,7 +173,7 @@ impl Context {
                 return Ok(tensor);
             }
         }
-        Tensor::filled(&meta, |output| {
+        Tensor::result(self.cpu.results(), &meta, |output| {
             // SAFETY: the output has the rule's description and memory of its own.
             self.cpu.execute(&mut unsafe { Command::unchecked(op, attrs, inputs, output) })
         })
@@ -191,7 +191,7 @@ impl Context {
             Target::Gpu(gpu, reason) => gpu.compute(&mut command, reason)?,
             target => {
                 let meta = command.output().meta();
-                Tensor::filled(meta, |output| {
+                Tensor::result(self.cpu.results(), meta, |output| {
                     // SAFETY: the output has the description of the command's output and memory of its own.
                     self.execute_on(target, &mut unsafe { command.with_output(output) })
                 })?

@@ -1,14 +1,16 @@
 //! Devices: their names (`names.rs`), what a context keeps of an opened device (`opened.rs`), how a device runs a
-//! command (`running.rs`), which values stay in its memory (`residency.rs`), and guards around users' buffers
-//! (`guard.rs`).
+//! command (`running.rs`), which values stay in its memory (`residency.rs`), which memory it reuses (`reuse.rs`), and guards around
+//! users' buffers (`guard.rs`).
 
 pub(crate) mod guard;
 mod names;
 mod opened;
 mod residency;
+mod reuse;
 mod running;
 
 pub(crate) use names::{Choice, Described, Named, choose, means, no_gpu, same_through};
 pub use names::{gpus, unknown_visible};
 pub(crate) use opened::{Opened, Slot};
 pub(crate) use residency::{are_on_host, bring_to_host, place_of};
+pub(crate) use reuse::Reuse;

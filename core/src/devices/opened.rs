@@ -2,11 +2,12 @@
 
 use super::Described;
 use super::guard::Guards;
+use super::reuse::Reuse;
 use crate::config::Config;
 use crate::error::{Result, fail};
 use crate::fpenv::DefaultEnvironment;
 use crate::hal::registry::{Backend, Opening};
-use crate::hal::{Device, DeviceInfo, Stream, Workers};
+use crate::hal::{Buffer, Device, DeviceInfo, Stream, Workers};
 use crate::interrupt;
 use crate::log::log;
 use crate::profile::{ProfilerHandle, Watch, What};
@@ -22,6 +23,8 @@ pub(crate) struct Opened {
     /// The guards around users' buffers, if `ADEAD_CHECK_BUFFERS` is set.
     pub guards: Option<Guards>,
     stream: Mutex<Box<dyn Stream>>,
+    /// Memory of results, while somebody wants it used again.
+    reuse: Mutex<Weak<Reuse>>,
     pub(super) me: Weak<Opened>,
 }
 
@@ -39,7 +42,52 @@ impl Opened {
     ) -> Result<Arc<Opened>> {
         let stream = Mutex::new(device.clone().stream()?);
         let cache = Cache::new(device.info().memory);
-        Ok(Arc::new_cyclic(|me| Opened { device, profiler, cache, guards, stream, me: me.clone() }))
+        Ok(Arc::new_cyclic(|me| Opened {
+            device,
+            profiler,
+            cache,
+            guards,
+            stream,
+            reuse: Mutex::default(),
+            me: me.clone(),
+        }))
+    }
+
+    /// Memory of results that are gone is used again for the next ones while somebody has this.
+    pub fn reuse(&self) -> Arc<Reuse> {
+        let mut reuse = self.reuse.lock().unwrap_or_else(PoisonError::into_inner);
+        reuse.upgrade().unwrap_or_else(|| {
+            let new = Arc::new(Reuse::default());
+            *reuse = Arc::downgrade(&new);
+            new
+        })
+    }
+
+    /// The memory that is kept for results, if somebody wants that.
+    fn kept(&self) -> Option<Arc<Reuse>> {
+        self.reuse.lock().unwrap_or_else(PoisonError::into_inner).upgrade()
+    }
+
+    /// Memory of any contents for a result.
+    pub(super) fn memory_of_result(&self, bytes: usize) -> Result<Arc<dyn Buffer>> {
+        match self.kept() {
+            Some(kept) => kept.take(bytes, |bytes| self.device.allocate_unset(bytes)),
+            None => self.device.allocate_unset(bytes),
+        }
+    }
+
+    /// Gives the memory that is kept for results back to the backend.
+    pub(super) fn give_back(&self) {
+        if let Some(kept) = self.kept() {
+            kept.clear();
+        }
+    }
+
+    /// Gives back what is kept for the next work.
+    pub fn trim(&self) {
+        self.cache.trim(self);
+        self.give_back();
+        self.device.trim();
     }
 
     /// Locks the stream: one thread uses it at a time.

@@ -7,6 +7,7 @@ use crate::fpenv::DefaultEnvironment;
 use crate::hal::{Buffer, Download, Slice};
 use crate::interrupt;
 use crate::operand::{Place, View};
+use crate::ops::{Op, check_ids};
 use crate::profile::{Activity, Reason, What};
 use crate::tensor::{Cache, Keeper, Tensor};
 use std::sync::Arc;
@@ -45,6 +46,7 @@ impl Opened {
         if tried > 1 || tried == 1 && !self.cache.shrink(self, 0, since)? {
             return Ok(false);
         }
+        self.give_back();
         // An error of this work is returned to the caller who synchronises.
         self.with(|stream| {
             stream.event()?.wait(u64::MAX)?;
@@ -137,14 +139,28 @@ pub(crate) fn place_of<'a>(command: &Command<'a>) -> Option<&'a str> {
     far(command.output().place()).or_else(|| command.inputs().iter().flatten().find_map(|view| far(view.place())))
 }
 
-/// Returns whether all operands of a command are in memory that the host can address.
-pub(crate) fn are_on_host(command: &Command<'_>) -> bool {
-    let far = |place| match place {
+/// Returns whether an operand is in memory that the host can't address.
+fn is_far(place: Place<'_>) -> bool {
+    match place {
         Place::Buffer(buffer, _) => buffer.host_pointer().is_none(),
         Place::Tensor(tensor, _) => tensor.if_on_host().is_none(),
         _ => false,
+    }
+}
+
+/// Returns whether all operands of a command are in memory that the host can address.
+pub(crate) fn are_on_host(command: &Command<'_>) -> bool {
+    !is_far(command.output().place()) && !command.inputs().iter().flatten().any(|view| is_far(view.place()))
+}
+
+/// Returns whether only the device can check that a command's ids are rows of its table. Ids in host memory are checked here, because
+/// that takes less time than waiting for the device.
+pub(super) fn needs_answer(command: &Command<'_>) -> bool {
+    let ids = match command.inputs() {
+        [_, Some(ids)] if command.op() == Op::Embedding => ids,
+        _ => return command.op().checks_ids(),
     };
-    !far(command.output().place()) && !command.inputs().iter().flatten().any(|view| far(view.place()))
+    is_far(ids.place()) || check_ids(command.inputs(), 0..ids.shape().elements()).is_err()
 }
 
 /// Downloads operands that are tensors on devices.

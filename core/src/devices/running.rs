@@ -1,7 +1,7 @@
 //! How an opened device runs a command: it uploads the operands, and leaves the result on the device or downloads it.
 
 use super::Opened;
-use super::residency::Kept;
+use super::residency::{Kept, needs_answer};
 use crate::command::Command;
 use crate::error::{Result, fail};
 use crate::hal::{Buffer, Stream};
@@ -32,6 +32,7 @@ impl Opened {
     /// budget. If the device still has no memory, all other tensors are evicted. `come`: download the result.
     fn perform(&self, command: &mut Command<'_>, reason: Reason, come: bool) -> Result<Kept> {
         let since = self.make_room(command)?;
+        let needs_answer = !come && needs_answer(command);
         self.with_room(since, &mut || {
             self.with(|stream| {
                 let mut watch = self.begin_watch(0, stream);
@@ -44,7 +45,7 @@ impl Opened {
                         stream.read(&**result, 0, into)?;
                         watch.step(stream, &What::bytes(Activity::Download, bytes, command.op().name(), reason));
                     }
-                    Some(_) if command.op().checks_ids() => stream.synchronize()?,
+                    Some(_) if needs_answer => stream.synchronize()?,
                     _ => {}
                 }
                 Ok(result)
@@ -109,7 +110,7 @@ impl Opened {
         let (op, attrs, _, output) = command.parts();
         let meta = output.meta();
         let is_here = is_here(output.place());
-        let result = if is_here { None } else { Some(self.device.allocate_unset(meta.bytes())?) };
+        let result = if is_here { None } else { Some(self.memory_of_result(meta.bytes())?) };
         let output = match &result {
             Some(result) => ViewMut::buffer(&**result, 0, meta)?,
             None => output.reborrow(),

@@ -120,6 +120,19 @@ impl Drop for HostBuffer {
     }
 }
 
+/// Locks a mutex. Returns `None` if another thread holds the lock for long: in a forked child, the lock may belong to a thread of the
+/// parent, which never releases it there.
+pub(crate) fn lock_unless_stuck<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+    for _ in 0..1000 {
+        match mutex.try_lock() {
+            Ok(guarded) => return Some(guarded),
+            Err(TryLockError::Poisoned(guarded)) => return Some(guarded.into_inner()),
+            Err(TryLockError::WouldBlock) => std::hint::spin_loop(),
+        }
+    }
+    None
+}
+
 /// Scratch memory that kernels borrow before they write any result, so running out of memory leaves results untouched.
 /// Returned buffers are kept for reuse.
 #[derive(Default)]
@@ -137,20 +150,7 @@ impl ScratchPool {
 
     /// Frees the buffers that are kept for reuse.
     pub fn trim(&self) {
-        drop(self.lock().map(|mut kept| std::mem::take(&mut *kept)));
-    }
-
-    /// Returns the buffers, or `None` if another thread holds the lock for long. In a forked child, the lock may belong
-    /// to a thread of the parent, which never releases it there.
-    fn lock(&self) -> Option<MutexGuard<'_, Vec<HostBuffer>>> {
-        for _ in 0..1000 {
-            match self.0.try_lock() {
-                Ok(kept) => return Some(kept),
-                Err(TryLockError::Poisoned(kept)) => return Some(kept.into_inner()),
-                Err(TryLockError::WouldBlock) => std::hint::spin_loop(),
-            }
-        }
-        None
+        drop(lock_unless_stuck(&self.0).map(|mut kept| std::mem::take(&mut *kept)));
     }
 
     /// Borrows uninitialised scratch for at least `floats` f32 values. `out_of_memory` if the system refuses.
@@ -158,7 +158,7 @@ impl ScratchPool {
         let Some(size) = floats.checked_mul(4) else {
             fail!(OutOfMemory, "scratch for {floats} values is more than any process can address");
         };
-        let Some(mut kept) = self.lock() else {
+        let Some(mut kept) = lock_unless_stuck(&self.0) else {
             return Ok(Scratch { pool: self, buffer: Some(HostBuffer::uninitialised(size)?) });
         };
         let fit = kept.iter().enumerate().filter(|(_, buffer)| buffer.len() >= size).min_by_key(|(_, b)| b.len());
@@ -188,7 +188,7 @@ impl Scratch<'_> {
 
 impl Drop for Scratch<'_> {
     fn drop(&mut self) {
-        if let Some(mut kept) = self.pool.lock()
+        if let Some(mut kept) = lock_unless_stuck(&self.pool.0)
             && kept.len() < ScratchPool::KEPT
         {
             kept.extend(self.buffer.take());

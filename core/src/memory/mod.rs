@@ -11,6 +11,7 @@ mod arena;
 mod deterministic;
 pub(crate) mod host;
 pub(crate) mod pool;
+pub(crate) mod results;
 
 pub use arena::{ArenaAllocator, MAX_ALIGN, Scope};
 pub use deterministic::{DEFAULT_BLOCK_SIZE, DEFAULT_BLOCKS, DeterministicAllocator, MAX_BLOCKS};

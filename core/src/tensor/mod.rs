@@ -14,6 +14,7 @@ use crate::dtype::DType;
 use crate::error::{Result, fail};
 use crate::hal::{Buffer, DeviceKind};
 use crate::memory::host::HostBuffer;
+use crate::memory::results::{self, Lent, ResultPool};
 use crate::operand::{Meta, Place, Residence, View, ViewMut};
 use crate::shape::{MAX_RANK, Shape};
 use copies::Copies;
@@ -71,6 +72,8 @@ struct Value {
 /// Whose memory it is.
 enum Storage {
     Own(HostBuffer),
+    /// A pool's, which uses it again behind this tensor.
+    Lent(Box<Lent>),
     Of(Origin),
     /// On a device; in host memory once it was read.
     Far,
@@ -142,8 +145,28 @@ impl Tensor {
     /// A tensor that `fill` writes completely; it exists only if `fill` succeeds.
     #[inline(always)]
     pub(crate) fn filled(meta: &Meta, fill: impl FnOnce(ViewMut<'_>) -> Result<()>) -> Result<Tensor> {
-        let tensor = Tensor::own(meta, HostBuffer::uninitialised(meta.bytes())?);
-        // SAFETY: the buffer holds meta.bytes() aligned bytes, and nobody else has the tensor yet.
+        Tensor::written_by(meta, Storage::Own(HostBuffer::uninitialised(meta.bytes())?), fill)
+    }
+
+    /// [`Tensor::filled`], in memory of a pool if it is large.
+    #[inline(always)]
+    pub(crate) fn result(
+        pool: &Arc<ResultPool>,
+        meta: &Meta,
+        fill: impl FnOnce(ViewMut<'_>) -> Result<()>,
+    ) -> Result<Tensor> {
+        let bytes = meta.bytes();
+        let storage = match bytes < results::LEAST {
+            true => Storage::Own(HostBuffer::uninitialised(bytes)?),
+            false => Storage::Lent(pool.take(bytes)?),
+        };
+        Tensor::written_by(meta, storage, fill)
+    }
+
+    #[inline(always)]
+    fn written_by(meta: &Meta, storage: Storage, fill: impl FnOnce(ViewMut<'_>) -> Result<()>) -> Result<Tensor> {
+        let tensor = Tensor::place(meta, storage);
+        // SAFETY: the memory has meta.bytes() aligned bytes, and nobody else has the tensor yet.
         fill(unsafe { ViewMut::from_raw(tensor.host()?, &tensor.0.meta) })?;
         Ok(tensor)
     }
@@ -178,6 +201,7 @@ impl Tensor {
     fn own_memory(&self) -> Option<NonNull<u8>> {
         match &self.0.storage {
             Storage::Own(buffer) => Some(buffer.pointer()),
+            Storage::Lent(block) => Some(block.pointer()),
             Storage::Of(Origin::Foreign(foreign)) => Some(foreign.start),
             _ => None,
         }

@@ -8,8 +8,7 @@ use super::model::Model;
 use super::spread::spread;
 use super::tokens::{Tokens, Words};
 use adead::dispatch::Kind;
-use adead::nn::{Device, Download};
-use adead::{Context, Error, Result, Status, single_threaded};
+use adead::{Context, Error, Result, Status, Tensor, single_threaded};
 use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
@@ -66,26 +65,24 @@ struct Share<'a> {
 }
 
 impl Worker for Share<'_> {
-    type Sent = Download;
+    type Sent = Tensor;
     type Done = Vec<f32>;
 
     fn is_slow(&self) -> bool {
-        !self.model.device().is_gpu()
+        !self.model.is_on_gpu()
     }
 
     fn depth(&self) -> usize {
-        if self.model.device().is_gpu() { DEPTH } else { 1 }
+        if self.model.is_on_gpu() { DEPTH } else { 1 }
     }
 
-    fn start(&self, batch: usize) -> Result<Download> {
+    fn start(&self, batch: usize) -> Result<Tensor> {
         let ids: Vec<&[u32]> = self.batches[batch].iter().map(|&sentence| &self.tokens[sentence].ids[..]).collect();
-        self.model.forward(&ids, self.padded.unwrap_or(self.model.device().is_gpu()))
+        self.model.forward(&ids, self.padded.unwrap_or(self.model.is_on_gpu()))
     }
 
-    fn wait(&self, batch: usize, sent: Download) -> Result<Vec<f32>> {
-        let mut rows = vec![0.0; self.batches[batch].len() * self.model.width()];
-        sent.take(&mut rows)?;
-        Ok(rows)
+    fn wait(&self, _: usize, sent: Tensor) -> Result<Vec<f32>> {
+        sent.to_vec()
     }
 }
 
@@ -102,7 +99,7 @@ impl SentenceEncoder {
         let words = Words::new(&folder.join("tokenizer.json"), &files.tokenizer, files.most, files.words)?;
         let dispatcher = context.dispatcher();
         let several = dispatcher.is_hybrid() && dispatcher.forced().is_none() && dispatcher.profiles().len() > 1;
-        let model = |context: &Context| Model::new(&files, &Device::new(context)?);
+        let model = |context: &Context| Model::new(&files, &context.undivided()?);
         let models: Result<Vec<Model>> = if several {
             let (cpus, gpus): (Vec<_>, Vec<_>) = dispatcher.profiles().iter().partition(|it| it.kind == Kind::Cpu);
             gpus.into_iter().chain(cpus).map(|profile| model(&context.alone(&profile.id)?)).collect()
@@ -175,11 +172,8 @@ impl SentenceEncoder {
             })?;
             return Ok(Embeddings { values, width, truncated: truncated(tokens) });
         };
-        let mut rows = Vec::new();
-        let mut finish = |batch: &[usize], download: Download| -> Result<()> {
-            rows.resize(batch.len() * width, 0.0);
-            download.take(&mut rows)?;
-            put(batch, &rows);
+        let mut finish = |batch: &[usize], rows: Tensor| -> Result<()> {
+            put(batch, rows.as_slice()?);
             Ok(())
         };
         let forward = |batch: &Vec<usize>| {
@@ -188,18 +182,18 @@ impl SentenceEncoder {
         };
         if limits.workers > 1 && batches.len() >= limits.workers {
             let forward = |batch: &Vec<usize>| single_threaded(|| forward(batch));
-            spread(&batches, limits.workers, &forward, |batch, download| finish(batch, download))?;
+            spread(&batches, limits.workers, &forward, |batch, rows| finish(batch, rows))?;
         } else {
             // On the CPU a batch is computed when `forward` returns.
-            let depth = if model.device().is_gpu() { DEPTH } else { 1 };
-            let mut under_way: VecDeque<(&Vec<usize>, Download)> = VecDeque::new();
+            let depth = if model.is_on_gpu() { DEPTH } else { 1 };
+            let mut under_way: VecDeque<(&Vec<usize>, Tensor)> = VecDeque::new();
             for batch in &batches {
                 under_way.push_back((batch, forward(batch)?));
                 while under_way.len() >= depth {
-                    under_way.pop_front().map_or(Ok(()), |(batch, download)| finish(batch, download))?;
+                    under_way.pop_front().map_or(Ok(()), |(batch, rows)| finish(batch, rows))?;
                 }
             }
-            under_way.into_iter().try_for_each(|(batch, download)| finish(batch, download))?;
+            under_way.into_iter().try_for_each(|(batch, rows)| finish(batch, rows))?;
         }
         Ok(Embeddings { values, width, truncated: truncated(tokens) })
     }
@@ -207,7 +201,7 @@ impl SentenceEncoder {
     /// How these sentences are batched. `invalid_argument` for batches of 0 sentences.
     fn limits(&self, tokens: &[Tokens], options: &EncodeOptions) -> Result<Limits> {
         let devices = self.models.len();
-        let gpu = self.models[0].device().is_gpu();
+        let gpu = self.models[0].is_on_gpu();
         let padded = options.padded.unwrap_or(gpu);
         let chosen = |sentences, tokens| Limits { sentences, tokens, padded, workers: 1 };
         let together = gpu || self.context.dispatcher().is_hybrid();

@@ -1,31 +1,42 @@
 //! Activations as layers.
 
-use super::{Array, Layer};
+use super::Layer;
 use adead_core::contract::GeluForm;
-use adead_core::{Attrs, Op, Result};
+use adead_core::{Context, Result, Tensor};
 
 /// max(x, 0).
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Relu;
+#[derive(Clone)]
+pub struct Relu(Context);
 
-impl Layer for Relu {
-    fn forward(&self, x: &Array) -> Result<Array> {
-        x.device().run(Op::Relu, &Attrs::DEFAULT, &[Some(x)])
+impl Relu {
+    /// The layer.
+    pub fn new(context: &Context) -> Relu {
+        Relu(context.clone())
     }
 }
 
-/// The Gaussian error linear unit; `Default` is its form with erf.
-#[derive(Clone, Copy, Debug)]
-pub struct Gelu(pub GeluForm);
+impl Layer for Relu {
+    fn forward(&self, x: &Tensor) -> Result<Tensor> {
+        self.0.relu(x)
+    }
+}
 
-impl Default for Gelu {
-    fn default() -> Gelu {
-        Gelu(GeluForm::Erf)
+/// The Gaussian error linear unit.
+#[derive(Clone)]
+pub struct Gelu {
+    context: Context,
+    form: GeluForm,
+}
+
+impl Gelu {
+    /// The layer, in its form with erf or with tanh.
+    pub fn new(form: GeluForm, context: &Context) -> Gelu {
+        Gelu { context: context.clone(), form }
     }
 }
 
 impl Layer for Gelu {
-    fn forward(&self, x: &Array) -> Result<Array> {
-        x.device().run(Op::Gelu, &Attrs { form: self.0, ..Attrs::default() }, &[Some(x)])
+    fn forward(&self, x: &Tensor) -> Result<Tensor> {
+        self.context.gelu(x, self.form)
     }
 }

@@ -1,13 +1,12 @@
 //! Self-attention with several heads.
 
-use super::{Array, Device, Layer, Linear, Sequences, Weights};
+use super::{Layer, Linear, Sequences, Weights};
 use adead_core::contract::Activation;
-use adead_core::{Attrs, Error, Op, Result, Status, Tensor};
+use adead_core::{Attrs, Context, Error, Op, Permutation, Result, Status, Tensor};
 
 /// Self-attention: queries, keys and values as one product, then the heads, then the output's product.
 #[derive(Clone)]
 pub struct MultiHeadAttention {
-    device: Device,
     qkv: Linear,
     output: Linear,
     heads: usize,
@@ -21,7 +20,7 @@ impl MultiHeadAttention {
         [query, key, value, output]: [&str; 4],
         width: usize,
         heads: usize,
-        device: &Device,
+        context: &Context,
     ) -> Result<MultiHeadAttention> {
         let part = |prefix: &str| {
             let weight = weights.tensor(&format!("{prefix}.weight"), &[width, width])?;
@@ -30,15 +29,15 @@ impl MultiHeadAttention {
         let parts = [query, key, value].map(part).into_iter().collect::<Result<Vec<_>>>()?;
         let joined = |each: fn(&(Tensor, Tensor)) -> &Tensor| {
             let tensors: Vec<&Tensor> = parts.iter().map(each).collect();
-            device.context().concat(&tensors, 0)
+            context.concat(&tensors, 0)
         };
-        let qkv = Linear::new(&joined(|part| &part.0)?, Some(&joined(|part| &part.1)?), device)?;
-        MultiHeadAttention::new(qkv, Linear::load(weights, output, width, width, device)?, heads, device)
+        let qkv = Linear::new(&joined(|part| &part.0)?, Some(&joined(|part| &part.1)?), context)?;
+        MultiHeadAttention::new(qkv, Linear::load(weights, output, width, width, context)?, heads)
     }
 
     /// The layer of a linear one that returns queries, keys and values behind each other, and the output's. `shape_mismatch`
     /// where they don't fit each other, `invalid_argument` unless `heads` divides the width.
-    pub fn new(qkv: Linear, output: Linear, heads: usize, device: &Device) -> Result<MultiHeadAttention> {
+    pub fn new(qkv: Linear, output: Linear, heads: usize) -> Result<MultiHeadAttention> {
         let width = output.inputs();
         if qkv.outputs() != 3 * width {
             let text = format!("attention: {} values are no queries, keys and values of {width}", qkv.outputs());
@@ -48,38 +47,41 @@ impl MultiHeadAttention {
             let text = format!("attention: {heads} heads don't divide a width of {width}");
             return Err(Error::new(Status::InvalidArgument, text));
         }
-        Ok(MultiHeadAttention { device: device.clone(), qkv, output, heads })
+        Ok(MultiHeadAttention { qkv, output, heads })
     }
 
     /// Attention within each sequence of a matrix `[rows, width]`, plus a residual. `shape_mismatch` unless the sequences have
     /// as many rows.
-    pub fn forward_with(&self, x: &Array, sequences: &Sequences, residual: Option<&Array>) -> Result<Array> {
+    pub fn forward_with(&self, x: &Tensor, sequences: &Sequences, residual: Option<&Tensor>) -> Result<Tensor> {
         let rows = sequences.rows();
         if x.dims() != [rows, self.qkv.inputs()] {
-            let text = format!("attention: x is {} and the sequences have {rows} rows", x.meta().shape);
+            let text = format!("attention: x is {} and the sequences have {rows} rows", x.shape());
             return Err(Error::new(Status::ShapeMismatch, text));
         }
-        let (width, heads) = (self.output.inputs(), self.heads);
+        let (width, heads, context) = (self.output.inputs(), self.heads, self.qkv.context());
         let qkv = self.qkv.forward(x)?;
         let mut attended = Vec::with_capacity(sequences.groups().len());
         let mut first = 0;
         for group in sequences.groups() {
             let (count, length) = (group.count(), group.length());
             let own = qkv.rows(first, group.rows())?.reshape(&[count, length, 3, heads, width / heads])?;
-            let apart = self.device.permuted(&own, &[2, 0, 3, 1, 4])?;
+            let apart = context.permute(&own, &[2, 0, 3, 1, 4])?;
             let part = |i| apart.rows(i, 1)?.reshape(&[count, heads, length, width / heads]);
             let (q, k, v) = (part(0)?, part(1)?, part(2)?);
             let operands = [Some(&q), Some(&k), Some(&v), group.mask()];
-            attended.push(self.device.run(Op::Attention, &Attrs::DEFAULT, &operands)?);
+            attended.push(context.run(Op::Attention, &Attrs::DEFAULT, &operands)?);
             first += group.rows();
         }
-        let joined = self.device.stacked(rows, width, &[0, 2, 1, 3], &attended)?;
+        // Heads side by side again, of one group behind the other.
+        let attrs = Attrs { perm: Permutation::new(&[0, 2, 1, 3])?, ..Attrs::default() };
+        let attended: Vec<&Tensor> = attended.iter().collect();
+        let joined = context.run_joined(Op::Transpose, &attrs, &attended, &[rows, width])?;
         self.output.forward_with(&joined, residual, Activation::None)
     }
 
     /// Attention within each sequence of `[count, length, width]`, or of the one that `[length, width]` is, plus a residual. With
     /// `lengths`, one for each, the rows behind them are padding, as of `Group::padded`.
-    pub fn forward_padded(&self, x: &Array, lengths: Option<&[usize]>, residual: Option<&Array>) -> Result<Array> {
+    pub fn forward_padded(&self, x: &Tensor, lengths: Option<&[usize]>, residual: Option<&Tensor>) -> Result<Tensor> {
         let (sequences, rows) = self.batch(x, lengths)?;
         let residual = match residual {
             Some(residual) if residual.dims() == x.dims() => Some(residual.reshape(rows.dims())?),
@@ -89,24 +91,24 @@ impl MultiHeadAttention {
     }
 
     /// A batch's sequences, and its rows as a matrix.
-    pub(super) fn batch(&self, x: &Array, lengths: Option<&[usize]>) -> Result<(Sequences, Array)> {
+    pub(super) fn batch(&self, x: &Tensor, lengths: Option<&[usize]>) -> Result<(Sequences, Tensor)> {
         let width = self.qkv.inputs();
         let (count, length) = match *x.dims() {
             [length, own] if own == width => (1, length),
             [count, length, own] if own == width => (count, length),
             _ => {
-                let text = format!("attention: x is {}; it must be [count, length, {width}]", x.meta().shape);
+                let text = format!("attention: x is {}; it must be [count, length, {width}]", x.shape());
                 return Err(Error::new(Status::ShapeMismatch, text));
             }
         };
-        let sequences = Sequences::of_batch(count, length, lengths, &self.device)?;
+        let sequences = Sequences::of_batch(count, length, lengths)?;
         Ok((sequences, x.reshape(&[count * length, width])?))
     }
 }
 
 impl Layer for MultiHeadAttention {
     /// Of one sequence `[length, width]`, or of several of one length, `[count, length, width]`.
-    fn forward(&self, x: &Array) -> Result<Array> {
+    fn forward(&self, x: &Tensor) -> Result<Tensor> {
         self.forward_padded(x, None, None)
     }
 }

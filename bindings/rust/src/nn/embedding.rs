@@ -1,28 +1,28 @@
 //! Embeddings: rows of a table by number.
 
-use super::{Array, Device, Layer, Weights};
-use adead_core::{Attrs, Error, Op, Result, Status, Tensor};
+use super::{Layer, Weights, placed};
+use adead_core::{Context, Error, Result, Status, Tensor};
 
 /// Rows of a table `[count, width]` by ids of any shape, i32, i64 or u32.
 #[derive(Clone)]
 pub struct Embedding {
-    device: Device,
-    table: Array,
+    context: Context,
+    table: Tensor,
 }
 
 impl Embedding {
     /// The table `PREFIX.weight`.
-    pub fn load(weights: &Weights, prefix: &str, count: usize, width: usize, device: &Device) -> Result<Embedding> {
-        Embedding::new(&weights.tensor(&format!("{prefix}.weight"), &[count, width])?, device)
+    pub fn load(weights: &Weights, prefix: &str, count: usize, width: usize, context: &Context) -> Result<Embedding> {
+        Embedding::new(&weights.tensor(&format!("{prefix}.weight"), &[count, width])?, context)
     }
 
     /// A table. `shape_mismatch` unless it is a matrix.
-    pub fn new(table: &Tensor, device: &Device) -> Result<Embedding> {
+    pub fn new(table: &Tensor, context: &Context) -> Result<Embedding> {
         if table.dims().len() != 2 {
             let text = format!("embedding: the table is {}; it must be [count, width]", table.shape());
             return Err(Error::new(Status::ShapeMismatch, text));
         }
-        Ok(Embedding { device: device.clone(), table: device.array(table)? })
+        Ok(Embedding { context: context.clone(), table: placed(context, table)? })
     }
 
     /// Rows of the table.
@@ -38,7 +38,7 @@ impl Embedding {
 
 impl Layer for Embedding {
     /// The rows. `invalid_argument` for an id outside the table.
-    fn forward(&self, ids: &Array) -> Result<Array> {
-        self.device.run(Op::Embedding, &Attrs::DEFAULT, &[Some(&self.table), Some(ids)])
+    fn forward(&self, ids: &Tensor) -> Result<Tensor> {
+        self.context.embedding(&self.table, ids)
     }
 }

@@ -1,8 +1,8 @@
 //! The feed-forward part of a transformer layer.
 
-use super::{Array, Layer, Linear};
+use super::{Layer, Linear};
 use adead_core::contract::Activation;
-use adead_core::{Error, Result, Status};
+use adead_core::{Error, Result, Status, Tensor};
 
 /// `activation(x·W1ᵀ + b1)·W2ᵀ + b2`.
 #[derive(Clone)]
@@ -24,14 +24,14 @@ impl FeedForward {
     }
 
     /// Its result plus a residual.
-    pub fn forward_with(&self, x: &Array, residual: Option<&Array>) -> Result<Array> {
+    pub fn forward_with(&self, x: &Tensor, residual: Option<&Tensor>) -> Result<Tensor> {
         let hidden = self.inner.forward_with(x, None, self.activation)?;
         self.outer.forward_with(&hidden, residual, Activation::None)
     }
 }
 
 impl Layer for FeedForward {
-    fn forward(&self, x: &Array) -> Result<Array> {
+    fn forward(&self, x: &Tensor) -> Result<Tensor> {
         self.forward_with(x, None)
     }
 }

@@ -1,39 +1,36 @@
 //! Layers of neural networks, and their weights from safetensors files: the feature `nn`.
 //!
-//! [`Weights`] maps a file and gives its tensors by name, with their shapes checked. [`Device`] says where layers compute, and
-//! keeps memory between calls. A layer is made from weights and the prefix of its names, is laid out for its device once, and
-//! then takes an [`Array`] and returns one. The bits are those of the operations by themselves, on every device.
+//! [`Weights`] reads a file's tensors by name, with their shapes checked. A layer is made from weights and the prefix of its names
+//! for a context, which places or packs them once. It takes a tensor and returns one, which stays on the device that computed
+//! it. The bits are those of the operations by themselves, on every device.
 //!
 //! ```
-//! use adead::nn::{Device, Gelu, Layer, LayerNorm, Linear, Sequential};
-//! use adead::{Context, Tensor};
+//! use adead::nn::{Gelu, Layer, LayerNorm, Linear, Sequential};
+//! use adead::{Context, GeluForm, Tensor};
 //!
 //! # fn main() -> adead::Result<()> {
-//! let device = Device::new(&Context::open("cpu")?)?;
+//! let context = Context::open("cpu")?;
 //! let weight = Tensor::new(&[0.5f32, -1.0, 0.25, 2.0, -0.5, 1.5], &[2, 3])?; // [out, in]
 //! let bias = Tensor::new(&[0.1f32, -0.2], &[2])?;
 //! let ones = Tensor::new(&[1.0f32; 2], &[2])?;
 //! let zeros = Tensor::new(&[0.0f32; 2], &[2])?;
 //! let net = Sequential::new()
-//!     .then(Linear::new(&weight, Some(&bias), &device)?)
-//!     .then(Gelu::default())
-//!     .then(LayerNorm::new(&ones, &zeros, 1e-5, &device)?);
-//! let y = net.forward(&device.array(&Tensor::new(&[1.0f32, 2.0, 3.0], &[1, 3])?)?)?;
-//! assert_eq!(y.to_tensor()?.dims(), [1, 2]);
+//!     .then(Linear::new(&weight, Some(&bias), &context)?)
+//!     .then(Gelu::new(GeluForm::Erf, &context))
+//!     .then(LayerNorm::new(&ones, &zeros, 1e-5, &context)?);
+//! let y = net.forward(&Tensor::new(&[1.0f32, 2.0, 3.0], &[1, 3])?)?;
+//! assert_eq!(y.dims(), [1, 2]);
 //! # Ok(())
 //! # }
 //! ```
 
 mod activation;
-mod array;
 mod attention;
-mod device;
 mod embedding;
 mod feed_forward;
 mod header;
 mod layer_norm;
 mod linear;
-mod memory;
 mod module;
 mod sequences;
 mod sequential;
@@ -41,9 +38,7 @@ mod transformer;
 mod weights;
 
 pub use activation::{Gelu, Relu};
-pub use array::{Array, Download};
 pub use attention::MultiHeadAttention;
-pub use device::Device;
 pub use embedding::Embedding;
 pub use feed_forward::FeedForward;
 pub use layer_norm::LayerNorm;
@@ -54,10 +49,18 @@ pub use sequential::Sequential;
 pub use transformer::{TransformerConfig, TransformerEncoder, TransformerLayer};
 pub use weights::Weights;
 
-use adead_core::Result;
+use adead_core::{Context, Result, Tensor};
 
-/// What takes an array and returns one. It may be shared by threads.
+/// What takes a tensor and returns one. It may be shared by threads.
 pub trait Layer: Send + Sync {
     /// Its result; the errors are those of its operations.
-    fn forward(&self, x: &Array) -> Result<Array>;
+    fn forward(&self, x: &Tensor) -> Result<Tensor>;
+}
+
+/// A weight where its layer computes, if that is one GPU. Elsewhere it comes to each device that needs it.
+fn placed(context: &Context, weight: &Tensor) -> Result<Tensor> {
+    match context.dispatcher().forced() {
+        Some(_) => context.to(weight, &context.device_info().id),
+        None => Ok(weight.clone()),
+    }
 }

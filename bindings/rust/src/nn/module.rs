@@ -1,34 +1,61 @@
-//! Modules: layers over tensors, as the other languages have them.
+//! Modules: any layer as one type, as the other languages have them.
 
 use super::{
-    Array, Device, Embedding, FeedForward, Gelu, Layer, LayerNorm, Linear, MultiHeadAttention, Relu, TransformerConfig,
-    TransformerEncoder, TransformerLayer, Weights,
+    Embedding, FeedForward, Gelu, Layer, LayerNorm, Linear, MultiHeadAttention, Relu, TransformerEncoder,
+    TransformerLayer,
 };
-use adead_core::contract::{Activation, GeluForm};
-use adead_core::{Context, Error, Result, Status, Tensor};
+use adead_core::contract::Activation;
+use adead_core::{Error, Result, Status, Tensor};
 use std::sync::Arc;
 
-/// A layer that takes tensors and returns one, wherever its context computes and has their values. The layers of the other
-/// languages are these. Clones share what it has; threads may share one.
+/// Any layer: `Module::from(Linear::new(…)?)`. The layers of the other languages are these. Clones share what it has; threads may
+/// share one.
 #[derive(Clone)]
-pub struct Module {
-    /// None for a sequence of none.
-    device: Option<Device>,
-    kind: Kind,
+pub struct Module(Kind);
+
+/// Every kind, and a module of each layer.
+macro_rules! kinds {
+    ($($kind:ident($layer:ty) = $name:literal,)*) => {
+        #[derive(Clone)]
+        enum Kind {
+            $($kind($layer),)*
+        }
+
+        $(impl From<$layer> for Module {
+            fn from(layer: $layer) -> Module {
+                Module(Kind::$kind(layer))
+            }
+        })*
+
+        impl Module {
+            /// What it is: `linear`, `embedding`, `layer_norm`, `relu`, `gelu`, `sequential`, `feed_forward`, `attention`,
+            /// `transformer_layer` or `transformer_encoder`.
+            pub fn kind(&self) -> &'static str {
+                match self.0 {
+                    $(Kind::$kind(_) => $name,)*
+                }
+            }
+        }
+    };
 }
 
-#[derive(Clone)]
-enum Kind {
-    Linear(Linear),
-    Embedding(Embedding),
-    LayerNorm(LayerNorm),
-    Relu,
-    Gelu(Gelu),
-    Sequential(Arc<[Module]>),
-    FeedForward(FeedForward),
-    Attention(MultiHeadAttention),
-    TransformerLayer(Box<TransformerLayer>),
-    TransformerEncoder(TransformerEncoder),
+kinds! {
+    Linear(Linear) = "linear",
+    Embedding(Embedding) = "embedding",
+    LayerNorm(LayerNorm) = "layer_norm",
+    Relu(Relu) = "relu",
+    Gelu(Gelu) = "gelu",
+    Sequential(Arc<[Module]>) = "sequential",
+    FeedForward(FeedForward) = "feed_forward",
+    Attention(MultiHeadAttention) = "attention",
+    TransformerLayer(Arc<TransformerLayer>) = "transformer_layer",
+    TransformerEncoder(TransformerEncoder) = "transformer_encoder",
+}
+
+impl From<TransformerLayer> for Module {
+    fn from(layer: TransformerLayer) -> Module {
+        Arc::new(layer).into()
+    }
 }
 
 /// What a call gives a module besides its tensor. A module that does not take one of them refuses it.
@@ -43,56 +70,19 @@ pub struct Forward<'a> {
 }
 
 impl Module {
-    fn of(device: &Device, kind: Kind) -> Module {
-        Module { device: Some(device.clone()), kind }
-    }
-
-    /// `x·Wᵀ + bias`: [`Linear::new`].
-    pub fn linear(context: &Context, weight: &Tensor, bias: Option<&Tensor>) -> Result<Module> {
-        let device = Device::of_tensors(context);
-        Ok(Module::of(&device, Kind::Linear(Linear::new(weight, bias, &device)?)))
-    }
-
-    /// Rows of a table: [`Embedding::new`].
-    pub fn embedding(context: &Context, table: &Tensor) -> Result<Module> {
-        let device = Device::of_tensors(context);
-        Ok(Module::of(&device, Kind::Embedding(Embedding::new(table, &device)?)))
-    }
-
-    /// Layer normalisation: [`LayerNorm::new`].
-    pub fn layer_norm(context: &Context, weight: &Tensor, bias: &Tensor, eps: f32) -> Result<Module> {
-        let device = Device::of_tensors(context);
-        Ok(Module::of(&device, Kind::LayerNorm(LayerNorm::new(weight, bias, eps, &device)?)))
-    }
-
-    /// max(x, 0).
-    pub fn relu(context: &Context) -> Module {
-        Module::of(&Device::of_tensors(context), Kind::Relu)
-    }
-
-    /// The Gaussian error linear unit.
-    pub fn gelu(context: &Context, form: GeluForm) -> Module {
-        Module::of(&Device::of_tensors(context), Kind::Gelu(Gelu(form)))
-    }
-
-    /// Modules of which each takes the result of the one before.
+    /// Modules of which each takes the result of the one before. With none it returns what it is given.
     pub fn sequential(modules: &[Module]) -> Module {
-        let device = modules.first().and_then(|first| first.device.clone());
-        Module { device, kind: Kind::Sequential(modules.into()) }
+        Arc::<[Module]>::from(modules).into()
     }
 
     /// Two linear layers with an activation between them: [`FeedForward::new`].
     pub fn feed_forward(inner: &Module, outer: &Module, activation: Activation) -> Result<Module> {
-        let (inner, outer, device) = (inner.as_linear()?, outer.as_linear()?, inner.device()?);
-        let layer = FeedForward::new(inner.clone(), outer.clone(), activation)?;
-        Ok(Module::of(device, Kind::FeedForward(layer)))
+        Ok(FeedForward::new(inner.as_linear()?.clone(), outer.as_linear()?.clone(), activation)?.into())
     }
 
     /// Self-attention of two linear layers: [`MultiHeadAttention::new`].
     pub fn attention(qkv: &Module, output: &Module, heads: usize) -> Result<Module> {
-        let device = qkv.device()?;
-        let layer = MultiHeadAttention::new(qkv.as_linear()?.clone(), output.as_linear()?.clone(), heads, device)?;
-        Ok(Module::of(device, Kind::Attention(layer)))
+        Ok(MultiHeadAttention::new(qkv.as_linear()?.clone(), output.as_linear()?.clone(), heads)?.into())
     }
 
     /// A transformer layer of its parts: [`TransformerLayer::new`].
@@ -102,126 +92,31 @@ impl Module {
         feed_forward: &Module,
         output_norm: &Module,
     ) -> Result<Module> {
-        let device = attention.device()?;
-        let Kind::Attention(attention) = &attention.kind else { return Err(attention.is_not("an attention layer")) };
-        let Kind::FeedForward(feed_forward) = &feed_forward.kind else {
+        let Kind::Attention(attention) = &attention.0 else { return Err(attention.is_not("an attention layer")) };
+        let Kind::FeedForward(feed_forward) = &feed_forward.0 else {
             return Err(feed_forward.is_not("a feed-forward layer"));
         };
-        let norm = |module: &Module| match &module.kind {
+        let norm = |module: &Module| match &module.0 {
             Kind::LayerNorm(norm) => Ok(norm.clone()),
             _ => Err(module.is_not("a layer norm")),
         };
         let (first, second) = (norm(attention_norm)?, norm(output_norm)?);
-        let layer = TransformerLayer::new(attention.clone(), first, feed_forward.clone(), second);
-        Ok(Module::of(device, Kind::TransformerLayer(layer.into())))
+        Ok(TransformerLayer::new(attention.clone(), first, feed_forward.clone(), second).into())
     }
 
     /// Transformer layers one after another.
     pub fn transformer_encoder(layers: &[Module]) -> Result<Module> {
-        let layer = |module: &Module| match &module.kind {
+        let layer = |module: &Module| match &module.0 {
             Kind::TransformerLayer(layer) => Ok((**layer).clone()),
             _ => Err(module.is_not("a transformer layer")),
         };
-        let device = layers.first().and_then(|first| first.device.clone());
-        let encoder = TransformerEncoder::new(layers.iter().map(layer).collect::<Result<_>>()?);
-        Ok(Module { device, kind: Kind::TransformerEncoder(encoder) })
-    }
-
-    /// [`Linear::load`].
-    pub fn load_linear(
-        context: &Context,
-        weights: &Weights,
-        prefix: &str,
-        inputs: usize,
-        outputs: usize,
-    ) -> Result<Module> {
-        let device = Device::of_tensors(context);
-        Ok(Module::of(&device, Kind::Linear(Linear::load(weights, prefix, inputs, outputs, &device)?)))
-    }
-
-    /// [`Embedding::load`].
-    pub fn load_embedding(
-        context: &Context,
-        weights: &Weights,
-        prefix: &str,
-        count: usize,
-        width: usize,
-    ) -> Result<Module> {
-        let device = Device::of_tensors(context);
-        Ok(Module::of(&device, Kind::Embedding(Embedding::load(weights, prefix, count, width, &device)?)))
-    }
-
-    /// [`LayerNorm::load`].
-    pub fn load_layer_norm(
-        context: &Context,
-        weights: &Weights,
-        prefix: &str,
-        width: usize,
-        eps: f32,
-    ) -> Result<Module> {
-        let device = Device::of_tensors(context);
-        Ok(Module::of(&device, Kind::LayerNorm(LayerNorm::load(weights, prefix, width, eps, &device)?)))
-    }
-
-    /// [`MultiHeadAttention::load`].
-    pub fn load_attention(
-        context: &Context,
-        weights: &Weights,
-        prefixes: [&str; 4],
-        width: usize,
-        heads: usize,
-    ) -> Result<Module> {
-        let device = Device::of_tensors(context);
-        let layer = MultiHeadAttention::load(weights, prefixes, width, heads, &device)?;
-        Ok(Module::of(&device, Kind::Attention(layer)))
-    }
-
-    /// [`TransformerLayer::load`].
-    pub fn load_transformer_layer(
-        context: &Context,
-        weights: &Weights,
-        prefix: &str,
-        config: &TransformerConfig,
-    ) -> Result<Module> {
-        let device = Device::of_tensors(context);
-        let layer = TransformerLayer::load(weights, prefix, config, &device)?;
-        Ok(Module::of(&device, Kind::TransformerLayer(layer.into())))
-    }
-
-    /// [`TransformerEncoder::load`].
-    pub fn load_transformer_encoder(
-        context: &Context,
-        weights: &Weights,
-        prefix: &str,
-        layers: usize,
-        config: &TransformerConfig,
-    ) -> Result<Module> {
-        let device = Device::of_tensors(context);
-        let encoder = TransformerEncoder::load(weights, prefix, layers, config, &device)?;
-        Ok(Module::of(&device, Kind::TransformerEncoder(encoder)))
-    }
-
-    /// What it is: `linear`, `embedding`, `layer_norm`, `relu`, `gelu`, `sequential`, `feed_forward`, `attention`,
-    /// `transformer_layer` or `transformer_encoder`.
-    pub fn kind(&self) -> &'static str {
-        match &self.kind {
-            Kind::Linear(_) => "linear",
-            Kind::Embedding(_) => "embedding",
-            Kind::LayerNorm(_) => "layer_norm",
-            Kind::Relu => "relu",
-            Kind::Gelu(_) => "gelu",
-            Kind::Sequential(_) => "sequential",
-            Kind::FeedForward(_) => "feed_forward",
-            Kind::Attention(_) => "attention",
-            Kind::TransformerLayer(_) => "transformer_layer",
-            Kind::TransformerEncoder(_) => "transformer_encoder",
-        }
+        Ok(TransformerEncoder::new(layers.iter().map(layer).collect::<Result<_>>()?).into())
     }
 
     /// Sizes: inputs and outputs of a linear layer, count and width of an embedding, and how many layers others have, with 0. Both 0
     /// for what has none of these.
     pub fn size(&self) -> [usize; 2] {
-        match &self.kind {
+        match &self.0 {
             Kind::Linear(linear) => [linear.inputs(), linear.outputs()],
             Kind::Embedding(table) => [table.count(), table.width()],
             Kind::Sequential(modules) => [modules.len(), 0],
@@ -237,7 +132,7 @@ impl Module {
 
     /// [`Module::forward`] with more than a tensor. `invalid_argument` for what this module does not take.
     pub fn forward_with(&self, x: &Tensor, with: Forward<'_>) -> Result<Tensor> {
-        let kind = &self.kind;
+        let kind = &self.0;
         let takes_residual = matches!(kind, Kind::Linear(_) | Kind::FeedForward(_) | Kind::Attention(_));
         let takes_lengths =
             matches!(kind, Kind::Attention(_) | Kind::TransformerLayer(_) | Kind::TransformerEncoder(_));
@@ -253,36 +148,22 @@ impl Module {
             let text = format!("a layer of the kind {} takes no {wrong}", self.kind());
             return Err(Error::new(Status::InvalidArgument, text));
         }
-        if let Kind::Sequential(modules) = kind {
-            return modules.iter().try_fold(x.clone(), |x, module| module.forward(&x));
-        }
-        let Some(device) = &self.device else { return Ok(x.clone()) };
-        let residual = with.residual.map(|residual| device.array(residual)).transpose()?;
-        self.compute(&device.array(x)?, residual.as_ref(), with)?.to_tensor()
-    }
-
-    fn compute(&self, x: &Array, residual: Option<&Array>, with: Forward<'_>) -> Result<Array> {
-        match &self.kind {
-            Kind::Linear(layer) => layer.forward_with(x, residual, with.activation),
+        match kind {
+            Kind::Linear(layer) => layer.forward_with(x, with.residual, with.activation),
             Kind::Embedding(layer) => layer.forward(x),
             Kind::LayerNorm(layer) => layer.forward(x),
-            Kind::Relu => Relu.forward(x),
+            Kind::Relu(layer) => layer.forward(x),
             Kind::Gelu(layer) => layer.forward(x),
-            Kind::FeedForward(layer) => layer.forward_with(x, residual),
-            Kind::Attention(layer) => layer.forward_padded(x, with.lengths, residual),
+            Kind::Sequential(modules) => modules.iter().try_fold(x.clone(), |x, module| module.forward(&x)),
+            Kind::FeedForward(layer) => layer.forward_with(x, with.residual),
+            Kind::Attention(layer) => layer.forward_padded(x, with.lengths, with.residual),
             Kind::TransformerLayer(layer) => TransformerLayer::all(std::slice::from_ref(layer), x, with.lengths),
             Kind::TransformerEncoder(layer) => layer.forward_padded(x, with.lengths),
-            // It has none of its own.
-            Kind::Sequential(_) => Ok(x.clone()),
         }
-    }
-
-    fn device(&self) -> Result<&Device> {
-        self.device.as_ref().ok_or_else(|| self.is_not("a layer with weights"))
     }
 
     fn as_linear(&self) -> Result<&Linear> {
-        match &self.kind {
+        match &self.0 {
             Kind::Linear(linear) => Ok(linear),
             _ => Err(self.is_not("a linear layer")),
         }

@@ -1,7 +1,7 @@
 //! Layers one after another.
 
-use super::{Array, Layer};
-use adead_core::Result;
+use super::Layer;
+use adead_core::{Result, Tensor};
 
 /// Layers of which each takes the result of the one before.
 #[derive(Default)]
@@ -31,7 +31,7 @@ impl Sequential {
 }
 
 impl Layer for Sequential {
-    fn forward(&self, x: &Array) -> Result<Array> {
+    fn forward(&self, x: &Tensor) -> Result<Tensor> {
         self.0.iter().try_fold(x.clone(), |x, layer| layer.forward(&x))
     }
 }

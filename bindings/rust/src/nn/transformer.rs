@@ -1,8 +1,8 @@
 //! Transformer encoders.
 
-use super::{Array, Device, FeedForward, Layer, LayerNorm, Linear, MultiHeadAttention, Sequences, Weights};
-use adead_core::Result;
+use super::{FeedForward, Layer, LayerNorm, Linear, MultiHeadAttention, Sequences, Weights};
 use adead_core::contract::Activation;
+use adead_core::{Context, Result, Tensor};
 
 /// What an encoder's layers are, all alike.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -44,24 +44,24 @@ impl TransformerLayer {
         weights: &Weights,
         prefix: &str,
         config: &TransformerConfig,
-        device: &Device,
+        context: &Context,
     ) -> Result<TransformerLayer> {
         let TransformerConfig { width, heads, hidden, activation, eps } = *config;
         let name = |rest: &str| format!("{prefix}.{rest}");
         let parts =
             ["self.query", "self.key", "self.value", "output.dense"].map(|part| name(&format!("attention.{part}")));
-        let inner = Linear::load(weights, &name("intermediate.dense"), width, hidden, device)?;
-        let outer = Linear::load(weights, &name("output.dense"), hidden, width, device)?;
+        let inner = Linear::load(weights, &name("intermediate.dense"), width, hidden, context)?;
+        let outer = Linear::load(weights, &name("output.dense"), hidden, width, context)?;
         Ok(TransformerLayer {
-            attention: MultiHeadAttention::load(weights, parts.each_ref().map(String::as_str), width, heads, device)?,
-            attention_norm: LayerNorm::load(weights, &name("attention.output.LayerNorm"), width, eps, device)?,
+            attention: MultiHeadAttention::load(weights, parts.each_ref().map(String::as_str), width, heads, context)?,
+            attention_norm: LayerNorm::load(weights, &name("attention.output.LayerNorm"), width, eps, context)?,
             feed_forward: FeedForward::new(inner, outer, activation)?,
-            output_norm: LayerNorm::load(weights, &name("output.LayerNorm"), width, eps, device)?,
+            output_norm: LayerNorm::load(weights, &name("output.LayerNorm"), width, eps, context)?,
         })
     }
 
     /// Its result for a matrix whose rows are sequences'.
-    pub fn forward(&self, x: &Array, sequences: &Sequences) -> Result<Array> {
+    pub fn forward(&self, x: &Tensor, sequences: &Sequences) -> Result<Tensor> {
         let h = self.attention_norm.forward(&self.attention.forward_with(x, sequences, Some(x))?)?;
         self.output_norm.forward(&self.feed_forward.forward_with(&h, Some(&h))?)
     }
@@ -69,7 +69,7 @@ impl TransformerLayer {
 
 impl TransformerLayer {
     /// The result of layers one after another for sequences `[count, length, width]`.
-    pub(super) fn all(layers: &[TransformerLayer], x: &Array, lengths: Option<&[usize]>) -> Result<Array> {
+    pub(super) fn all(layers: &[TransformerLayer], x: &Tensor, lengths: Option<&[usize]>) -> Result<Tensor> {
         let Some(first) = layers.first() else { return Ok(x.clone()) };
         let (sequences, rows) = first.attention.batch(x, lengths)?;
         layers.iter().try_fold(rows, |x, layer| layer.forward(&x, &sequences))?.reshape(x.dims())
@@ -92,9 +92,9 @@ impl TransformerEncoder {
         prefix: &str,
         layers: usize,
         config: &TransformerConfig,
-        device: &Device,
+        context: &Context,
     ) -> Result<TransformerEncoder> {
-        let layer = |i| TransformerLayer::load(weights, &format!("{prefix}.{i}"), config, device);
+        let layer = |i| TransformerLayer::load(weights, &format!("{prefix}.{i}"), config, context);
         Ok(TransformerEncoder((0..layers).map(layer).collect::<Result<_>>()?))
     }
 
@@ -105,13 +105,13 @@ impl TransformerEncoder {
 
     /// Its result for sequences `[count, length, width]`, or the one of `[length, width]`, padded as of
     /// [`MultiHeadAttention::forward_padded`].
-    pub fn forward_padded(&self, x: &Array, lengths: Option<&[usize]>) -> Result<Array> {
+    pub fn forward_padded(&self, x: &Tensor, lengths: Option<&[usize]>) -> Result<Tensor> {
         TransformerLayer::all(&self.0, x, lengths)
     }
 
     /// Its result for a matrix `[rows, width]` whose rows are sequences'. A sequence's rows have the same bits alone, among
     /// others, and padded.
-    pub fn forward(&self, x: &Array, sequences: &Sequences) -> Result<Array> {
+    pub fn forward(&self, x: &Tensor, sequences: &Sequences) -> Result<Tensor> {
         self.0.iter().try_fold(x.clone(), |x, layer| layer.forward(&x, sequences))
     }
 }

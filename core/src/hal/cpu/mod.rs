@@ -22,6 +22,7 @@ use crate::error::{Result, fail};
 use crate::fpenv::default_environment;
 use crate::host;
 use crate::memory::host::ScratchPool;
+use crate::memory::results::ResultPool;
 use crate::operand::CpuBuffer;
 use crate::operand::View;
 use kernels::Exec;
@@ -37,6 +38,7 @@ pub struct CpuDevice {
     isa: Isa,
     pool: Pool,
     scratch: ScratchPool,
+    results: Arc<ResultPool>,
     /// Bytes of the second-level cache. Block sizes depend on it, results don't.
     cache: usize,
 }
@@ -79,7 +81,8 @@ impl CpuDevice {
         };
         let second = host::cpu().caches.iter().find(|cache| cache.level == 2);
         let cache = second.map_or(TYPICAL_CACHE, |cache| cache.size);
-        Ok(CpuDevice { info, isa, pool: Pool::new(threads), scratch: ScratchPool::default(), cache })
+        let (pool, scratch, results) = (Pool::new(threads), ScratchPool::default(), ResultPool::new(threads));
+        Ok(CpuDevice { info, isa, pool, scratch, results, cache })
     }
 
     /// Returns the instruction set in use.
@@ -92,10 +95,17 @@ impl CpuDevice {
         self.info.units
     }
 
-    /// Frees kept scratch memory and ends the worker threads. The next work that needs them gets new ones.
+    /// Frees kept scratch and result memory and ends the worker threads. The next work that needs them gets new ones.
     pub fn trim(&self) {
         self.pool.trim();
         self.scratch.trim();
+        self.results.trim();
+    }
+
+    /// Returns the pool that provides the memory of large results.
+    #[inline]
+    pub(crate) fn results(&self) -> &Arc<ResultPool> {
+        &self.results
     }
 
     /// Executes one command and returns when it is done. The caller must hold the turns of the command's buffers.
