@@ -260,31 +260,31 @@ enum {
 
 // adead_priority: whose work begins first.
 enum {
-  /// As most streams.
+  /// The default.
   ADEAD_PRIORITY_NORMAL = 0,
-  /// Before the others: short work whose result is waited for, beside work that takes long.
+  /// Begins before other streams: for short work that somebody waits for, beside long work.
   ADEAD_PRIORITY_HIGH = 1
 };
 
 // adead_contract_level: how a device keeps the arithmetic contract.
 enum {
-  /// Its own instructions have the contract's bits.
+  /// The device's own instructions give the contract's bits.
   ADEAD_CONTRACT_NATIVE = 0,
-  /// Some primitive is put together from others, exactly but more slowly.
+  /// Some primitive is composed of others: exact, but slower.
   ADEAD_CONTRACT_EMULATED = 1
 };
 
 // adead_device_kind: what kind of device.
 enum {
-  /// The processor: its memory is the host's.
+  /// The processor, with the host's memory.
   ADEAD_KIND_CPU = 0,
-  /// A GPU with memory of its own behind a bus.
+  /// A GPU with its own memory, behind a bus.
   ADEAD_KIND_DISCRETE = 1,
-  /// A GPU in the processor, on the same memory chips.
+  /// A GPU in the processor, which shares the host's memory.
   ADEAD_KIND_INTEGRATED = 2,
-  /// A GPU, or a part of one, that a hypervisor lends.
+  /// A GPU, or a part of one, that a hypervisor provides.
   ADEAD_KIND_VIRTUAL = 3,
-  /// A GPU that is a program on the processor.
+  /// A GPU that a program on the processor emulates.
   ADEAD_KIND_SOFTWARE = 4
 };
 
@@ -401,7 +401,7 @@ enum {
 
 
 
-/// The version of this interface that the header describes.
+/// The version of the interface that this header describes.
 #define ADEAD_ABI_VERSION 1
 
 /// The most caches that a report has room for.
@@ -416,94 +416,96 @@ enum {
 /// The axis of an operation that works on the row-major flattening of everything.
 #define ADEAD_AXIS_ALL INT32_MIN
 
-/// The most batches under way at once.
+/// The most batches in flight at once.
 #define ADEAD_OVERLAP_MAX_DEPTH 64
 
-/// Blocks in one region of host memory: the same calls give the same offsets, on every machine. One thread at a time.
+/// An allocator of blocks in one region of host memory. The same calls give the same offsets on every machine. One
+/// thread at a time may use it.
 typedef struct adead_allocator adead_allocator;
 
-/// Scratch memory: an allocation advances a pointer, and everything is released together. One thread at a time.
+/// An arena of scratch memory: an allocation advances a pointer, and a reset releases everything together. One thread
+/// at a time may use it.
 typedef struct adead_arena adead_arena;
 
-/// Attributes of an operation, each with its default until it is set. One thread at a time may change one.
+/// Attributes of an operation; each has its default until it is set. One thread at a time may change them.
 typedef struct adead_attrs adead_attrs;
 
-/// What an `adead_next` fills in. It is there for the call only.
+/// A batch that an `adead_next` fills in. It is valid only during the call.
 typedef struct adead_batch adead_batch;
 
-/// Batches under way, and what they are asked of. One thread at a time.
+/// A run of batches, whose results the caller asks for. One thread at a time may use it.
 typedef struct adead_batches adead_batches;
 
-/// Memory on a device, with a size in bytes and no type. Threads may share one; the order of what they do with it is
-/// theirs to make. Work that uses it keeps its memory until it is done.
+/// A range of memory on a device, with a size in bytes and no type. Threads may share one, but must order their own
+/// uses of it. Enqueued work keeps the memory of its buffers until it finishes.
 typedef struct adead_buffer adead_buffer;
 
-/// Operations under construction. One thread at a time.
+/// A pipeline under construction. One thread at a time may use it.
 typedef struct adead_chain adead_chain;
 
-/// A chain planned for a device, to be run any number of times. Threads may share one.
+/// A chain that was planned for a device, to be run any number of times. Threads may share one.
 typedef struct adead_compiled adead_compiled;
 
-/// Opened devices. Threads may share one.
+/// The devices that a program has opened. Threads may share one context.
 typedef struct adead_context adead_context;
 
-/// Bytes on their way to the host. One thread at a time.
+/// Bytes on their way to the host. One thread at a time may use it.
 typedef struct adead_download adead_download;
 
-/// A point in a stream, to ask, to wait for, and for other streams to wait for. Threads may share one.
+/// A point in a stream. The host can query it and wait for it, and other streams can wait for it. Threads may share
+/// one.
 typedef struct adead_event adead_event;
 
 /// A flag that ends long calls early. Threads and signal handlers may share one.
 typedef struct adead_interrupt adead_interrupt;
 
-/// A kernel, compiled for a context's GPU. It never changes, so threads may share one.
+/// A kernel that was compiled for a context's GPU. It never changes, so threads may share one.
 typedef struct adead_kernel adead_kernel;
 
-/// How the elements of a row-major matrix are arranged: elements of 1, 2, 4 or 8 bytes, padding zeros. It never changes,
-/// so threads may share one.
+/// How the elements of a row-major matrix are arranged. Elements have 1, 2, 4 or 8 bytes, and padding is zero. A layout
+/// never changes, so threads may share one.
 typedef struct adead_layout adead_layout;
 
-/// Batches made ahead in a thread. One thread at a time takes them.
+/// A loader of batches that a thread makes ahead. One thread at a time may take them.
 typedef struct adead_loader adead_loader;
 
 /// A layer, which takes a tensor and returns one. It shares what it is made of, tensors and modules, and keeps its context's
 /// devices: the caller gives up its own handles whenever it likes. It never changes, so threads may share one.
 typedef struct adead_module adead_module;
 
-/// What a program's run gave: its outputs and how they came about.
+/// The outcome of a program's run: its outputs and its statistics.
 typedef struct adead_outcome adead_outcome;
 
-/// A right operand of matrix products, laid out in advance for them. It never changes, so threads may share one.
+/// A right operand of matrix products, laid out for them in advance. It never changes, so threads may share one.
 typedef struct adead_packed adead_packed;
 
-/// A profile of a context: under way, and after `adead_profile_finish` what it recorded.
+/// A profile of a context. It records until `adead_profile_finish`, and then can be read.
 typedef struct adead_profile adead_profile;
 
 /// A decoded program. It never changes, so threads may share one.
 typedef struct adead_program adead_program;
 
-/// Work that was recorded. Threads may share one.
+/// Recorded work. Threads may share one.
 typedef struct adead_recording adead_recording;
 
-/// An open safetensors file: its header was read when it was opened, a tensor is read when it is asked for. Threads may
-/// share one.
+/// An open safetensors file. Opening reads its header; a tensor is read when it is asked for. Threads may share one.
 typedef struct adead_safetensors adead_safetensors;
 
-/// What the work of a batch is given: a stream, the batch on the device, and buffers. It is there for the call only, and what is
-/// asked of it belongs to it.
+/// The context of a batch's work: a stream, the batch on the device, and buffers. It is valid only during the call, and
+/// owns everything that it returns.
 typedef struct adead_stage adead_stage;
 
-/// A queue of work on a context's device. What it is given runs in order; streams run beside each other. One thread at a
-/// time.
+/// A queue of work on a context's device. Its work runs in order; streams run concurrently. One thread at a time may
+/// use it.
 typedef struct adead_stream adead_stream;
 
 /// A shaped value. Its contents never change, so threads may share one.
 typedef struct adead_tensor adead_tensor;
 
-/// A time that a device took. Threads may share one.
+/// A time on a device's clock. Threads may share one.
 typedef struct adead_timestamp adead_timestamp;
 
-/// What a call returns: `ADEAD_OK` (0), or why it failed.
+/// The result of a call: `ADEAD_OK` (0), or why it failed.
 typedef int32_t adead_status;
 
 /// Where work should run, one of `ADEAD_MODE_...`.
@@ -511,107 +513,107 @@ typedef int32_t adead_mode;
 
 /// A data or unified cache.
 typedef struct {
-  /// 1 is the nearest.
+  /// The level; 1 is nearest to the core.
   uint32_t level;
-  /// Bytes of a line.
+  /// Bytes of a cache line.
   uint32_t line;
   /// Bytes.
   uint64_t size;
 } adead_cache;
 
-/// A report on the machine. The caller sets `struct_size`; texts end with NUL and are cut if they are longer.
+/// A report on the machine. The caller sets `struct_size`. Texts end with NUL and are cut if they are too long.
 typedef struct {
   /// `sizeof(adead_hardware)`.
   size_t struct_size;
   /// Bytes of host memory that this process could use if it were alone.
   uint64_t memory_total;
-  /// Bytes of host memory that it could use now.
+  /// Bytes of host memory that this process could use now.
   uint64_t memory_available;
   /// Physical cores that this process may use.
   uint32_t cpu_cores;
   /// Hardware threads that this process may use.
   uint32_t cpu_threads;
-  /// Nominal frequency in MHz, 0 where unknown.
+  /// The nominal frequency in MHz; 0 if unknown.
   uint32_t cpu_frequency_mhz;
   /// The mode that suits the machine.
   adead_mode recommended;
-  /// How many of `cpu_caches` are there, from the nearest.
+  /// The number of `cpu_caches`, from the nearest level.
   size_t cpu_cache_count;
   /// The caches.
   adead_cache cpu_caches[ADEAD_MAX_CACHES];
   /// "GenuineIntel", "AuthenticAMD", ...
   char cpu_vendor[32];
-  /// The maker's name for the processor.
+  /// The vendor's name for the processor.
   char cpu_model[128];
-  /// Instruction-set extensions that kernels may use, with a space between them.
+  /// Instruction-set extensions that kernels may use, separated by spaces.
   char cpu_features[512];
   /// How many GPUs `adead_gpu_info` can describe.
   size_t gpu_count;
 } adead_hardware;
 
-/// How to open a context. Start from `ADEAD_CONTEXT_OPTIONS_INIT`.
+/// Options for opening a context. Start from `ADEAD_CONTEXT_OPTIONS_INIT`.
 typedef struct {
   /// `sizeof(adead_context_options)`.
   size_t struct_size;
-  /// The CPU's instruction set: "avx512", "avx2", "sse2", "neon", "portable". NULL: what `ADEAD_ISA` names, else the
-  /// best.
+  /// The CPU's instruction set: "avx512", "avx2", "sse2", "neon" or "portable". NULL takes the one in `ADEAD_ISA`, or
+  /// else the best.
   const char *isa;
-  /// CPU threads. 0: what `ADEAD_NUM_THREADS` says, else as many as the process may use.
+  /// The number of CPU threads. 0 takes `ADEAD_NUM_THREADS`, or else as many as the process may use.
   size_t threads;
 } adead_context_options;
 
-/// What tensors keep on a device. The caller sets `struct_size`.
+/// The memory that tensors' copies use on a device. The caller sets `struct_size`.
 typedef struct {
   /// `sizeof(adead_tensor_cache_use)`.
   size_t struct_size;
-  /// The most bytes that tensors keep there.
+  /// The most bytes that tensors may keep on the device.
   uint64_t budget;
-  /// Bytes that they keep; more than the budget only where one operation needs them.
+  /// Bytes that they keep now. More than the budget only while a single operation needs them.
   uint64_t used;
-  /// How many tensors do.
+  /// The number of tensors that have a copy on the device.
   uint64_t tensors;
-  /// How often an operand of an operation was there.
+  /// How often an operation found an operand on the device.
   uint64_t hits;
-  /// How often one had to be moved there.
+  /// How often an operand had to be moved to the device.
   uint64_t misses;
-  /// How often one had to leave for others.
+  /// How often a tensor's copy was evicted for others.
   uint64_t evictions;
 } adead_tensor_cache_use;
 
 /// How a device keeps the arithmetic contract, one of `ADEAD_CONTRACT_...`.
 typedef int32_t adead_contract_level;
 
-/// What kind of device, one of `ADEAD_KIND_...`.
+/// A kind of device, one of `ADEAD_KIND_...`.
 typedef int32_t adead_device_kind;
 
-/// What a device is. The caller sets `struct_size`; texts end with NUL and are cut if they are longer.
+/// Describes a device. The caller sets `struct_size`. Texts end with NUL and are cut if they are too long.
 typedef struct {
   /// `sizeof(adead_device_info)`.
   size_t struct_size;
-  /// Bytes of memory, 0 where unknown.
+  /// Bytes of memory; 0 if unknown.
   uint64_t memory;
-  /// Execution units that work at once: threads, multiprocessors.
+  /// Execution units that work at the same time: threads or multiprocessors.
   uint32_t units;
-  /// How it keeps the arithmetic contract: `ADEAD_CONTRACT_...`.
+  /// How the device keeps the arithmetic contract: `ADEAD_CONTRACT_...`.
   adead_contract_level contract;
-  /// How to open it: "cpu", "cuda:0", "vulkan:1".
+  /// The name that opens it: "cpu", "cuda:0", "vulkan:1".
   char id[32];
-  /// What its kernels are built for: an instruction set, a compute capability.
+  /// What its kernels are built for: an instruction set or a compute capability.
   char arch[32];
-  /// What its maker calls it.
+  /// The vendor's name for it.
   char name[128];
-  /// What kind it is: `ADEAD_KIND_...`.
+  /// Its kind: `ADEAD_KIND_...`.
   adead_device_kind kind;
-  /// Whether `uuid` is there: 0 or 1; 0 for a processor.
+  /// Whether `uuid` is valid: 0 or 1. It is 0 for a CPU.
   int32_t has_uuid;
-  /// What names this very device among all, as the driver has it.
+  /// The device's unique identifier, as the driver reports it.
   uint8_t uuid[16];
-  /// Its maker.
+  /// Its vendor.
   char vendor[32];
-  /// Its driver, with the version; "" for a processor.
+  /// Its driver, with the version; "" for a CPU.
   char driver[128];
-  /// Where it is on the PCI bus: domain, bus, device and function, as "0000:65:00.0"; "" for a processor, and where the
-  /// driver does not tell.
+  /// Its address on the PCI bus: domain, bus, device and function, as in "0000:65:00.0". "" for a CPU, and if the
+  /// driver doesn't report it.
   char bus[32];
 } adead_device_info;
 
@@ -619,39 +621,40 @@ typedef struct {
 typedef struct {
   /// `sizeof(adead_memory_use)`.
   size_t struct_size;
-  /// What it has.
+  /// All memory of the device.
   uint64_t total;
-  /// What the driver says is left for this process; what adead has not taken where it does not say.
+  /// Bytes that the driver reports as available to this process. If the driver reports nothing: the bytes that adead
+  /// has not allocated.
   uint64_t free;
-  /// Taken from the driver by this process through adead.
+  /// Bytes that this process has allocated from the driver through adead.
   uint64_t held;
-  /// Of that, in use.
+  /// Bytes of `held` in use.
   uint64_t used;
-  /// Allocations in use.
+  /// The number of allocations in use.
   uint64_t allocations;
 } adead_memory_use;
 
 /// A specialization constant of a kernel.
 typedef struct {
-  /// Its number.
+  /// The constant's id.
   uint32_t id;
-  /// Its value: integers and booleans as they are, a float by its bits.
+  /// Its value: an integer, 0 or 1 for a boolean, or the bits of a float.
   uint32_t value;
 } adead_constant;
 
-/// What a dispatch of a kernel must give. The caller sets `struct_size`.
+/// What a dispatch of a kernel must pass. The caller sets `struct_size`.
 typedef struct {
   /// `sizeof(adead_kernel_details)`.
   size_t struct_size;
-  /// The entry point. It belongs to the kernel.
+  /// The entry point. The text belongs to the kernel.
   const char *name;
   /// The number of buffers.
   size_t parameter_count;
-  /// Bytes of push constants, 0 without any.
+  /// Bytes of push constants; 0 if it has none.
   size_t push_bytes;
   /// Threads of a workgroup in x, y, z.
   uint32_t workgroup[3];
-  /// 0.
+  /// Always 0.
   uint32_t reserved;
 } adead_kernel_details;
 
@@ -659,22 +662,22 @@ typedef struct {
 typedef struct {
   /// `sizeof(adead_parameter)`.
   size_t struct_size;
-  /// The least bytes that a buffer for it has.
+  /// The least bytes that a buffer for it must have.
   uint64_t least;
-  /// Bytes of an element of its array of any length, 0 without one: what a buffer has beyond `least` must be a
+  /// Bytes of an element of its runtime-sized array, or 0 without one. A buffer's bytes beyond `least` must be a
   /// multiple of it.
   uint64_t stride;
   /// Its descriptor set.
   uint32_t set;
   /// Its binding.
   uint32_t binding;
-  /// Not 0: the kernel declares that it never writes it.
+  /// Not 0: the kernel declares that it never writes the buffer.
   int32_t readonly;
-  /// 0.
+  /// Always 0.
   int32_t reserved;
 } adead_parameter;
 
-/// Whose work begins first, one of `ADEAD_PRIORITY_...`.
+/// The priority of a stream's work, one of `ADEAD_PRIORITY_...`.
 typedef int32_t adead_priority;
 
 /// An operation, one of `ADEAD_OP_...`.
@@ -685,84 +688,84 @@ typedef int32_t adead_dtype;
 
 /// A buffer as an operand of an operation.
 typedef struct {
-  /// Where the elements are. NULL: an optional operand is absent.
+  /// The buffer with the elements. NULL: an optional operand is absent.
   adead_buffer *buffer;
-  /// The byte at which the first one begins.
+  /// The offset of the first element, in bytes.
   size_t offset;
   /// The dimensions.
   const size_t *dims;
-  /// How many dimensions.
+  /// The number of dimensions.
   size_t rank;
-  /// What the elements are.
+  /// The type of the elements.
   adead_dtype dtype;
-  /// 0.
+  /// Always 0.
   int32_t reserved;
 } adead_operand;
 
-/// Operations that cost alike, one of `ADEAD_FAMILY_...`.
+/// A group of operations with similar costs, one of `ADEAD_FAMILY_...`.
 typedef int32_t adead_family;
 
-/// What a device would take for an operation, in nanoseconds.
+/// A device's estimated time for an operation, in nanoseconds.
 typedef struct {
-  /// The work itself.
+  /// The computation.
   double compute_ns;
-  /// Getting it started.
+  /// Starting it.
   double launch_ns;
-  /// Moving operands there and the result back.
+  /// Moving operands to the device and the result back.
   double transfer_ns;
-  /// All of it.
+  /// The sum of these.
   double total_ns;
-  /// Whether operands and result fit in its memory: 0 or 1.
+  /// Whether operands and result fit in the device's memory: 0 or 1.
   int32_t fits;
-  /// 0.
+  /// Always 0.
   int32_t reserved;
 } adead_estimate;
 
-/// A choice with its reason and what every device would take. The caller sets `struct_size`; texts end with NUL and are
-/// cut if they are longer.
+/// A choice of device, its reason, and every device's estimate. The caller sets `struct_size`. Texts end with NUL and
+/// are cut if they are too long.
 typedef struct {
   /// `sizeof(adead_explanation)`.
   size_t struct_size;
   /// The chosen device, by its index for `adead_context_device_at`.
   size_t device;
-  /// Elements of the largest operand or result: what a threshold is compared with.
+  /// Elements of the largest operand or result. The threshold is compared with this number.
   size_t elements;
-  /// Floating-point operations; a multiply-add is two.
+  /// Floating-point operations; a multiply-add counts as two.
   double flops;
   /// Bytes read and written.
   double bytes;
-  /// What the operation was priced as.
+  /// The family whose costs were used.
   adead_family family;
-  /// How many of `estimates` are there, in the order of the devices.
+  /// The number of `estimates`, in the order of the devices.
   uint32_t estimate_count;
-  /// What every device would take.
+  /// Each device's estimate.
   adead_estimate estimates[ADEAD_MAX_ESTIMATES];
-  /// How to open the chosen device: "cpu", "cuda:0".
+  /// The name that opens the chosen device: "cpu", "cuda:0".
   char id[32];
   /// Why it was chosen.
   char reason[256];
-  /// Where the operation is divided: rows of its result for each device, in the order of the devices; else 0.
+  /// If the operation is divided: the rows of its result for each device, in the order of the devices. Else 0.
   uint64_t rows[ADEAD_MAX_ESTIMATES];
-  /// Nanoseconds until all have theirs done; 0 where it is not divided.
+  /// Nanoseconds until all devices have finished their part; 0 if the operation is not divided.
   double split_ns;
 } adead_explanation;
 
-/// A value of a chain: an input, a constant, or the result of an operation. Another chain's is refused.
+/// A value of a chain: an input, a constant, or the result of an operation. Functions refuse another chain's values.
 typedef uint64_t adead_value;
 
 /// What a chain was compiled to. The caller sets `struct_size`.
 typedef struct {
   /// `sizeof(adead_compiled_info)`.
   size_t struct_size;
-  /// Inputs that it is given.
+  /// The number of inputs that a run needs.
   size_t inputs;
-  /// Outputs that it gives.
+  /// The number of outputs.
   size_t outputs;
-  /// Operations that were recorded and are needed.
+  /// The number of recorded operations that the outputs depend on.
   size_t operations;
-  /// Steps that they became.
+  /// The number of steps that these operations became.
   size_t steps;
-  /// Bytes of the memory that intermediate values share; on a GPU inputs and outputs too.
+  /// Bytes of the memory that intermediate values share. On a GPU it includes inputs and outputs.
   size_t memory;
   /// The device that it runs on: "cpu", "cuda:0".
   char device[32];
@@ -772,26 +775,26 @@ typedef struct {
 typedef struct {
   /// `sizeof(adead_cache_use)`.
   size_t struct_size;
-  /// Chains in it.
+  /// The number of chains in the cache.
   uint64_t entries;
-  /// Chains that it holds at most; the one that was not used for longest goes first.
+  /// The most chains that the cache holds. It evicts the least recently used one.
   uint64_t most;
-  /// Executions that found theirs.
+  /// The number of executions that found their chain in the cache.
   uint64_t hits;
-  /// Executions that compiled theirs.
+  /// The number of executions that compiled their chain.
   uint64_t misses;
 } adead_cache_use;
 
 /// Which form of gelu, one of `ADEAD_GELU_...`.
 typedef int32_t adead_gelu_form;
 
-/// What follows a matrix product, one of `ADEAD_ACTIVATION_...`.
+/// The function that follows a matrix product, one of `ADEAD_ACTIVATION_...`.
 typedef int32_t adead_activation;
 
 /// How a matrix product is computed, one of `ADEAD_PRECISION_...`.
 typedef int32_t adead_precision;
 
-/// What a matrix product may do besides. Start from `ADEAD_MATMUL_OPTIONS_INIT`.
+/// Options of a matrix product. Start from `ADEAD_MATMUL_OPTIONS_INIT`.
 typedef struct {
   /// `sizeof(adead_matmul_options)`.
   size_t struct_size;
@@ -803,25 +806,25 @@ typedef struct {
   float alpha;
   /// The factor of c.
   float beta;
-  /// Broadcast to the result. Needed when beta is not 0, else it may be NULL.
+  /// Broadcast to the result. Required if beta is not 0; else it may be NULL.
   const adead_tensor *c;
-  /// `[N]`, added to every row. NULL: none.
+  /// `[N]`, added to every row. NULL: no bias.
   const adead_tensor *bias;
-  /// What follows, one of `ADEAD_ACTIVATION_...`.
+  /// The function applied last, one of `ADEAD_ACTIVATION_...`.
   adead_activation activation;
-  /// How it is computed, one of `ADEAD_PRECISION_...`.
+  /// The arithmetic, one of `ADEAD_PRECISION_...`.
   adead_precision precision;
 } adead_matmul_options;
 
-/// What attention may do besides. Start from `ADEAD_ATTENTION_OPTIONS_INIT`.
+/// Options of attention. Start from `ADEAD_ATTENTION_OPTIONS_INIT`.
 typedef struct {
   /// `sizeof(adead_attention_options)`.
   size_t struct_size;
-  /// Added to the scaled scores; broadcast to `[..., Hq, Sq, Sk]`. NULL: none.
+  /// Added to the scaled scores; broadcast to `[..., Hq, Sq, Sk]`. NULL: no mask.
   const adead_tensor *mask;
   /// Not 0: query i sees key j when j <= i + (Sk - Sq), so that the last query sees every key.
   int32_t causal;
-  /// The factor of the scores; 0 is 1/sqrt(D).
+  /// The factor of the scores; 0 means 1/sqrt(D).
   float scale;
 } adead_attention_options;
 
@@ -887,10 +890,10 @@ typedef struct {
   int32_t reserved;
 } adead_forward_options;
 
-/// What a program is or was decoded from, one of `ADEAD_FORMAT_...`.
+/// The format that a program has or was decoded from, one of `ADEAD_FORMAT_...`.
 typedef int32_t adead_format;
 
-/// Which way a slot's contents go, one of `ADEAD_DIRECTION_...`.
+/// The direction of a slot's contents, one of `ADEAD_DIRECTION_...`.
 typedef int32_t adead_direction;
 
 /// A named input or output of a program. The caller sets `struct_size`.
@@ -901,13 +904,13 @@ typedef struct {
   const char *name;
   /// Bytes of its contents.
   size_t bytes;
-  /// Which way its contents go.
+  /// The direction of its contents.
   adead_direction direction;
-  /// What its elements are.
+  /// The type of its elements.
   adead_dtype dtype;
-  /// Not 0: a tensor bound to it must have exactly this dtype and shape. 0: only this many bytes.
+  /// Not 0: a tensor bound to it must have exactly this dtype and shape. 0: it must only have this many bytes.
   int32_t typed;
-  /// Not 0: the caller must supply it.
+  /// Not 0: the caller must bind a tensor to it.
   int32_t required;
   /// The number of dimensions.
   size_t rank;
@@ -919,39 +922,39 @@ typedef struct {
 typedef struct {
   /// `sizeof(adead_run_options)`.
   size_t struct_size;
-  /// The most bytes that registers, temporaries and outputs may take at once.
+  /// The most bytes that registers, temporaries and outputs may take at the same time.
   size_t memory_limit;
-  /// Not 0: instructions that don't depend on each other may run at the same time; the results are the same.
+  /// Not 0: independent instructions may run at the same time. The results are the same.
   int32_t parallel;
-  /// 0.
+  /// Always 0.
   int32_t reserved;
 } adead_run_options;
 
-/// A run in numbers. The caller sets `struct_size`.
+/// Statistics of a run. The caller sets `struct_size`.
 typedef struct {
   /// `sizeof(adead_outcome_stats)`.
   size_t struct_size;
-  /// Instructions that ran.
+  /// The number of instructions that ran.
   size_t instructions;
-  /// The most bytes that registers, temporaries and outputs had at once.
+  /// The most bytes that registers, temporaries and outputs took at the same time.
   size_t memory;
-  /// Floating-point operations; a multiply-add is two.
+  /// Floating-point operations; a multiply-add counts as two.
   double flops;
-  /// Seconds from the first instruction's beginning to the last one's end.
+  /// Seconds from the start of the first instruction to the end of the last.
   double seconds;
 } adead_outcome_stats;
 
-/// What one instruction did in a run. The caller sets `struct_size`.
+/// Statistics of one instruction in a run. The caller sets `struct_size`.
 typedef struct {
   /// `sizeof(adead_trace)`.
   size_t struct_size;
   /// Its index in the program.
   size_t instruction;
-  /// Seconds spent in it.
+  /// Seconds that it took.
   double seconds;
-  /// Floating-point operations; a multiply-add is two.
+  /// Floating-point operations; a multiply-add counts as two.
   double flops;
-  /// Bytes read and written, each operand once.
+  /// Bytes read and written, counting each operand once.
   double bytes;
   /// Its name.
   char name[32];
@@ -959,7 +962,7 @@ typedef struct {
   char device[32];
 } adead_trace;
 
-/// What an allocator has. The caller sets `struct_size`.
+/// The state of an allocator. The caller sets `struct_size`.
 typedef struct {
   /// `sizeof(adead_allocator_stats)`.
   size_t struct_size;
@@ -969,9 +972,9 @@ typedef struct {
   size_t capacity;
   /// Bytes of the blocks in use.
   size_t used;
-  /// Bytes of the free blocks, in one piece or not.
+  /// Bytes of the free blocks, contiguous or not.
   size_t available;
-  /// The largest allocation that succeeds, 0 if none does.
+  /// The largest allocation that would succeed; 0 if none would.
   size_t largest_free;
   /// The highest end of an allocation since the start or the last reset, as an offset.
   size_t high_water;
@@ -979,168 +982,168 @@ typedef struct {
   size_t live;
 } adead_allocator_stats;
 
-/// A matrix or a stream as a number. Never 0 and never negative; a number that was freed is not given out again for 2^24
+/// A matrix or a stream as a number. It is never 0 and never negative. A freed number is not reused for 2^24
 /// allocations.
 typedef int64_t adead_flat_handle;
 
-/// Gives the next batch, by `adead_batch_memory` or `adead_batch_borrow`; without either there is none any more. Everything
-/// but `ADEAD_OK` ends whatever asked and is returned there, also a number of the caller's own.
+/// Provides the next batch by `adead_batch_memory` or `adead_batch_borrow`; without either call, no batch is left.
+/// Every status but `ADEAD_OK` ends the run and is returned from it, even a number of the caller's own.
 typedef adead_status (*adead_next)(adead_batch *batch, void *user);
 
-/// Enqueues the work of a batch on its stream and names its result. Everything but `ADEAD_OK` ends it.
+/// Enqueues the work of a batch on its stream and names its result. Every status but `ADEAD_OK` ends the run.
 typedef adead_status (*adead_work)(adead_stage *stage, void *user);
 
-/// Takes the result of batch `index`; the first one is 0. The bytes are where the download put them, aligned for every
-/// element type, for the call only, and never NULL. Everything but `ADEAD_OK` ends it.
+/// Takes the result of batch `index`; the first one is 0. `data` points into the download, valid only during the call,
+/// aligned for every element type, and never NULL. Every status but `ADEAD_OK` ends the run.
 typedef adead_status (*adead_take)(size_t index, const void *data, size_t bytes, void *user);
 
-/// What was recorded, in numbers. The caller sets `struct_size`.
+/// A summary of a profile. The caller sets `struct_size`.
 typedef struct {
   /// `sizeof(adead_profile_summary)`.
   size_t struct_size;
-  /// Records, for `adead_profile_record_at`.
+  /// The number of records, for `adead_profile_record_at`.
   size_t records;
-  /// Totals, for `adead_profile_total_at`.
+  /// The number of totals, for `adead_profile_total_at`.
   size_t totals;
-  /// Devices that worked, for `adead_profile_device_at`.
+  /// The number of devices that worked, for `adead_profile_device_at`.
   size_t devices;
-  /// Records beyond the limit, which are only counted: in nothing else here.
+  /// Records beyond the limit. They are only counted here and appear nowhere else.
   uint64_t dropped;
-  /// From the profile's beginning to its end, in nanoseconds.
+  /// Nanoseconds from the start of the profile to its end.
   uint64_t ns;
-  /// Nanoseconds in which anything was under way: work on the CPU, work on a GPU, a transfer.
+  /// Nanoseconds during which there was work on the CPU, work on a GPU, or a transfer.
   uint64_t busy_ns;
-  /// Of these, nanoseconds in which at least two of the three were.
+  /// Nanoseconds of `busy_ns` during which at least two of the three overlapped.
   uint64_t overlapped_ns;
-  /// The share of `busy_ns` that `overlapped_ns` is.
+  /// The ratio of `overlapped_ns` to `busy_ns`.
   double overlap;
 } adead_profile_summary;
 
-/// What kind of work, one of `ADEAD_ACTIVITY_...`.
+/// A kind of work, one of `ADEAD_ACTIVITY_...`.
 typedef int32_t adead_activity;
 
-/// A piece of work: an operation, a user's kernel, a transfer. The caller sets `struct_size`; texts belong to the
-/// profile and go with it. Times are nanoseconds since the profile's beginning.
+/// A piece of work: an operation, a user's kernel or a transfer. The caller sets `struct_size`. Texts live as long as
+/// the profile. Times are nanoseconds since the profile's start.
 typedef struct {
   /// `sizeof(adead_profile_record)`.
   size_t struct_size;
-  /// What kind: `ADEAD_ACTIVITY_...`.
+  /// The kind: `ADEAD_ACTIVITY_...`.
   adead_activity activity;
-  /// Whether `work_begin_ns` and `work_end_ns` are there: 0 or 1; 0 where the device takes no times, and for work that was not
-  /// done when the profile ended.
+  /// Whether `work_begin_ns` and `work_end_ns` are valid: 0 or 1. It is 0 if the device measures no times, and for
+  /// work that had not finished when the profile ended.
   int32_t has_work;
-  /// Whether `cycles` is there: 0 or 1; 0 on GPUs and where the processor has no counter.
+  /// Whether `cycles` is valid: 0 or 1. It is 0 on GPUs and on processors without a counter.
   int32_t has_cycles;
-  /// 0.
+  /// Always 0.
   int32_t reserved;
-  /// The operation's or the kernel's name; of the others, that of their kind.
+  /// The name of the operation or the kernel; for other work, the name of its kind.
   const char *name;
-  /// What it worked on: dtypes and shapes, a kernel's workgroups, the operation that bytes travel for.
+  /// The operands: dtypes and shapes, a kernel's workgroups, or the operation that a transfer serves.
   const char *operands;
   /// The device, by its index for `adead_profile_device_at`.
   size_t device;
-  /// Its id: "cpu", "cuda:0".
+  /// The device's id: "cpu", "cuda:0".
   const char *device_id;
-  /// Why there: "only device", "forced", "threshold", "cheapest", "operands are there", "packed operand", "stream's device",
-  /// "divided" or "chosen GPU can't be opened".
+  /// Why it ran there: "only device", "forced", "threshold", "cheapest", "operands are there", "packed operand",
+  /// "stream's device", "divided" or "chosen GPU can't be opened".
   const char *reason;
-  /// Of "threshold", how many elements it is; else 0.
+  /// For "threshold", the threshold in elements; else 0.
   uint64_t threshold;
-  /// The thread that called, counted from 0 in the order of their first records.
+  /// The calling thread, counted from 0 in the order of the threads' first records.
   size_t thread;
-  /// The device's stream: 0 is the context's own, others are numbered in the order in which they were made.
+  /// The device's stream: 0 is the context's own, others are numbered in the order of their creation.
   size_t stream;
-  /// When the call began. Where the device works behind the caller's back, it only hands work over.
+  /// When the call began. On an asynchronous device, the call only enqueues the work.
   uint64_t host_begin_ns;
   /// When the call ended.
   uint64_t host_end_ns;
   /// When the work itself began, on the host's clock.
   uint64_t work_begin_ns;
-  /// When it ended.
+  /// When the work itself ended.
   uint64_t work_end_ns;
   /// Cycles of the processor's time stamp counter.
   uint64_t cycles;
-  /// Floating-point operations; a multiply-add is two. 0 where nobody knows.
+  /// Floating-point operations; a multiply-add counts as two. 0 if unknown.
   double flops;
-  /// Bytes read and written, each operand once; of transfers and copies, those that travelled. 0 where nobody knows.
+  /// Bytes read and written, counting each operand once; for transfers and copies, bytes moved. 0 if unknown.
   double bytes;
 } adead_profile_record;
 
-/// What was recorded of one kind and name, on one device, for one reason. The caller sets `struct_size`; texts belong to the
-/// profile and go with it.
+/// The total of records with one kind, name, device and reason. The caller sets `struct_size`. Texts live as long as
+/// the profile.
 typedef struct {
   /// `sizeof(adead_profile_total)`.
   size_t struct_size;
-  /// What kind: `ADEAD_ACTIVITY_...`.
+  /// The kind: `ADEAD_ACTIVITY_...`.
   adead_activity activity;
-  /// 0.
+  /// Always 0.
   int32_t reserved;
-  /// The operation's or the kernel's name.
+  /// The name of the operation or the kernel.
   const char *name;
   /// The device, by its index for `adead_profile_device_at`.
   size_t device;
-  /// Its id: "cpu", "cuda:0".
+  /// The device's id: "cpu", "cuda:0".
   const char *device_id;
-  /// Why there: "only device", "forced", "threshold", "cheapest", "operands are there", "packed operand", "stream's device",
-  /// "divided" or "chosen GPU can't be opened".
+  /// Why it ran there: "only device", "forced", "threshold", "cheapest", "operands are there", "packed operand",
+  /// "stream's device", "divided" or "chosen GPU can't be opened".
   const char *reason;
-  /// Of "threshold", how many elements it is; else 0.
+  /// For "threshold", the threshold in elements; else 0.
   uint64_t threshold;
-  /// How often.
+  /// The number of records.
   uint64_t count;
-  /// Of these, how many have a time; the numbers below are of those.
+  /// The number of these with a time. The fields below cover only those.
   uint64_t timed;
-  /// Nanoseconds of all.
+  /// The sum of their times, in nanoseconds.
   uint64_t ns;
-  /// Nanoseconds of the fastest.
+  /// The shortest time, in nanoseconds.
   uint64_t min_ns;
-  /// Nanoseconds of the slowest.
+  /// The longest time, in nanoseconds.
   uint64_t max_ns;
-  /// Nanoseconds of one, on average.
+  /// The mean time, in nanoseconds.
   double mean_ns;
   /// Floating-point operations.
   double flops;
-  /// Bytes read and written; of transfers, those that travelled.
+  /// Bytes read and written; for transfers, bytes moved.
   double bytes;
-  /// Floating-point operations a nanosecond.
+  /// Floating-point operations per nanosecond.
   double gflops;
-  /// Bytes a nanosecond.
+  /// Bytes per nanosecond.
   double gbytes;
-  /// The share of the device's peak, of arithmetic or of memory, whichever is nearer; of transfers, of the link's rate. It can
-  /// be above 1.
+  /// The fraction of the device's peak rate of arithmetic or of memory, whichever fraction is larger; for transfers,
+  /// of the link's rate. It can exceed 1.
   double of_peak;
 } adead_profile_total;
 
-/// A device that worked. The caller sets `struct_size`; texts belong to the profile and go with
-/// it.
+/// A device that worked. The caller sets `struct_size`. Texts live as long as the profile.
 typedef struct {
   /// `sizeof(adead_profile_device)`.
   size_t struct_size;
-  /// Its id: "cpu", "cuda:0".
+  /// The device's id: "cpu", "cuda:0".
   const char *id;
-  /// Nanoseconds of work other than transfers; of two pieces at a time, both.
+  /// Nanoseconds of work other than transfers. Concurrent work counts twice.
   uint64_t work_ns;
-  /// Bytes that it was sent.
+  /// Bytes uploaded to the device.
   uint64_t uploaded;
-  /// Bytes that it sent back.
+  /// Bytes downloaded from the device.
   uint64_t downloaded;
-  /// Its best rate of arithmetic as the dispatcher knows it, in floating-point operations a nanosecond; 0 where it does not.
+  /// Its peak rate of arithmetic as the dispatcher knows it, in floating-point operations per nanosecond; 0 if
+  /// unknown.
   double peak_gflops;
-  /// Its best rate of memory as the dispatcher knows it, in bytes a nanosecond; 0 where it does not.
+  /// Its peak rate of memory as the dispatcher knows it, in bytes per nanosecond; 0 if unknown.
   double peak_gbytes;
-  /// Where these are from; NULL where there are none.
+  /// The source of these rates; NULL if there are none.
   const char *figures;
-  /// Whether they were measured on this machine: 0 or 1.
+  /// Whether the rates were measured on this machine: 0 or 1.
   int32_t calibrated;
-  /// 0.
+  /// Always 0.
   int32_t reserved;
 } adead_profile_device;
 
-/// How serious a message is, one of `ADEAD_LOG_...`.
+/// The severity of a message, one of `ADEAD_LOG_...`.
 typedef int32_t adead_log_level;
 
-/// What gets messages: a level, what it is about ("adead.devices"), a text, and what `adead_log_set` was given for it. Both
-/// texts are the library's and go with the call.
+/// Receives messages: a level, a target ("adead.devices"), a text, and the pointer that was passed to `adead_log_set`.
+/// Both texts are valid only during the call.
 typedef void (*adead_log_callback)(adead_log_level level, const char *target, const char *text, void *user);
 
 /// A linear layer.
@@ -1177,158 +1180,150 @@ typedef void (*adead_log_callback)(adead_log_level level, const char *target, co
 extern "C" {
 #endif // __cplusplus
 
-/// The text of the last call on this thread that failed: what was wrong, with the numbers, and what to do. "" if none
-/// did. Valid until the next call on this thread fails.
+/// Returns the error text of the last call that failed on this thread: what was wrong, with the numbers, and what to
+/// do. "" if no call failed. It is valid until the next call on this thread fails.
 ADEAD_API const char *adead_last_error(void);
 
-/// The name of a status, such as "shape_mismatch"; NULL for a number that is none. Never freed.
+/// Returns the name of a status, such as "shape_mismatch", or NULL for an unknown number. The text is never freed.
 ADEAD_API const char *adead_status_name(adead_status status);
 
-/// The version of the library, such as "0.1.0". Never freed.
+/// Returns the version of the library, such as "0.1.0". The text is never freed.
 ADEAD_API const char *adead_version(void);
 
-/// The version of this interface. A program that was built with `ADEAD_ABI_VERSION` n runs with every library that
-/// answers n.
+/// Returns the version of this interface. A program built with `ADEAD_ABI_VERSION` n runs with every library that
+/// returns n.
 ADEAD_API uint32_t adead_abi_version(void);
 
-/// The version of the arithmetic contract, such as "adead-contract-1": libraries that answer the same compute the same
-/// bits. It belongs beside every published hash. Never freed.
+/// Returns the version of the arithmetic contract, such as "adead-contract-1". Libraries with the same version compute
+/// the same bits. Publish it beside every hash. The text is never freed.
 ADEAD_API const char *adead_contract_version(void);
 
-/// A flag that is not set.
+/// Creates a flag that is not set.
 ADEAD_API adead_status adead_interrupt_create(adead_interrupt **out);
 
-/// Gives a flag up; NULL is fine. No other thread has it from `adead_interrupt_watch` any more; the calling thread then has none.
-ADEAD_API
-void adead_interrupt_destroy(adead_interrupt *interrupt);
+/// Destroys a flag; NULL is allowed. No other thread may still watch it through `adead_interrupt_watch`. If the calling
+/// thread watches it, the thread then watches none.
+ADEAD_API void adead_interrupt_destroy(adead_interrupt *interrupt);
 
-/// Sets a flag, or with 0 takes it back; NULL is fine. Calls that saw it end all the same. Async-signal-safe: a signal handler may
-/// call it, as may any thread.
-ADEAD_API
-void adead_interrupt_set(adead_interrupt *interrupt,
-                         int32_t value);
+/// Sets a flag, or clears it if the value is 0; NULL is allowed. Calls that have seen the flag set still end early. Any
+/// thread may call this, and so may a signal handler: it is async-signal-safe.
+ADEAD_API void adead_interrupt_set(adead_interrupt *interrupt, int32_t value);
 
-/// Whether a flag is set: 0 or 1; NULL is not. Async-signal-safe.
+/// Returns whether a flag is set: 0 or 1. NULL is not set. Async-signal-safe.
 ADEAD_API int32_t adead_interrupt_get(const adead_interrupt *interrupt);
 
-/// From here on, long calls of the calling thread end with `not_ready` within 0.1 s while the flag is set: operations, programs and
-/// pipelines on the processor, and waiting for a GPU, where what it was given goes on. Calls of a few milliseconds are done whole.
-/// A call that ends early gives no result, but parts of the arrays and buffers that it was to write may be written; everything
-/// works as before afterwards. NULL: nothing ends them.
+/// Makes the calling thread watch a flag; NULL ends that. While the flag is set, the thread's long calls end with
+/// `not_ready` within 0.1 s. Long calls are operations, programs and pipelines on the CPU, and waits for a GPU. Work
+/// that the GPU was given goes on. Calls of a few milliseconds finish. A call that ends early gives no result, but may
+/// have written parts of its output arrays and buffers. Everything works as before afterwards.
 ///
-/// The flag that there was before, or NULL, is what the function returns, to be put back: a flag must be watched by no thread when
-/// it is given up.
-ADEAD_API
-const adead_interrupt *adead_interrupt_watch(const adead_interrupt *interrupt);
+/// Returns the flag that the thread watched before, or NULL, so that the caller can restore it. No thread may watch a
+/// flag when it is destroyed.
+ADEAD_API const adead_interrupt *adead_interrupt_watch(const adead_interrupt *interrupt);
 
-/// Starts the simple API on a backend: 0 CPU, 1 CUDA, 2 Vulkan, -1 the best at hand or what `ADEAD_DEVICE` names.
-/// Again with another backend switches to that. A function of the simple API that is called first starts it as -1 does.
-/// `backend_unavailable` if the backend is not on this machine or not in this version.
+/// Starts the simple API on a backend: 0 CPU, 1 CUDA, 2 Vulkan, -1 the best device or the one that `ADEAD_DEVICE`
+/// names. A second call with another backend switches to that one. If the first call is another function of the simple
+/// API, it starts the API as -1 does. `backend_unavailable` if this machine or this version does not have the backend.
 ADEAD_API adead_status adead_init(int backend);
 
-/// Ends the simple API: frees what `adead_alloc` gave and nobody freed. It may be started again.
+/// Ends the simple API: frees the memory of `adead_alloc` that was not freed. It may be started again.
 ADEAD_API adead_status adead_shutdown(void);
 
-/// Memory for the simple API: `bytes` bytes, zero, on a multiple of 64. Any other memory of the caller does as well.
-/// `out_of_memory` if the system refuses.
+/// Allocates `bytes` bytes for the simple API, zeroed, at a multiple of 64. The functions also take any other memory of
+/// the caller. `out_of_memory` if the system refuses.
 ADEAD_API adead_status adead_alloc(size_t bytes, void **out);
 
-/// Gives back what `adead_alloc` gave; NULL is fine. `invalid_argument`, and nothing happens, for any other pointer and
-/// for one that was freed.
+/// Frees memory that `adead_alloc` returned; NULL is allowed. `invalid_argument`, and nothing changes, for any other
+/// pointer and for freed memory.
 ADEAD_API adead_status adead_free(void *pointer);
 
-/// `result = a*b`: a is `[m, k]`, b `[k, n]`, result `[m, n]`, row-major. The result may not overlap a or b.
+/// Computes `result = a*b`: a is `[m, k]`, b `[k, n]`, result `[m, n]`, row-major. The result may not overlap a or b.
 ADEAD_API adead_status adead_matmul(const float *a, const float *b, float *result, int m, int n, int k);
 
-/// Softmax of every row of a `[rows, cols]` matrix, row-major. `out` may be `in`, but not overlap it otherwise.
+/// Computes the softmax of every row of a row-major `[rows, cols]` matrix. `out` may equal `in`, but not overlap it
+/// otherwise.
 ADEAD_API adead_status adead_softmax(const float *in, float *out, int rows, int cols);
 
-/// `max(x, 0)` of `size` values; a NaN stays NaN. `out` may be `in`, but not overlap it otherwise.
+/// Computes `max(x, 0)` of `size` values; NaN stays NaN. `out` may equal `in`, but not overlap it otherwise.
 ADEAD_API adead_status adead_relu(const float *in, float *out, int size);
 
-/// Starts the simple API on the best Vulkan GPU, as `adead_init(2)` does. `backend_unavailable` where there is none.
+/// Starts the simple API on the best Vulkan GPU, as `adead_init(2)` does. `backend_unavailable` if there is none.
 ADEAD_API adead_status adead_vulkan_init(void);
 
-/// Runs a compute shader on the best Vulkan GPU over `x`*`y`*`z` workgroups, and returns when it is done. `shader` names the
-/// file of its SPIR-V. Its buffers, by set and binding, are what `adead_alloc` gave and nobody freed, in the order in
-/// which it was given: they are copied to the GPU before, and those that the shader may write are copied back after.
-/// Shaders with push constants and for repeated work take the object API: `adead_kernel_load_spirv`, `adead_dispatch`.
+/// Runs a compute shader on the best Vulkan GPU over `x`*`y`*`z` workgroups, and returns when it has finished. `shader`
+/// names the file with its SPIR-V. Its buffers, by set and binding, are the live blocks of `adead_alloc` in the order
+/// of allocation. The call copies them to the GPU first, and copies back those that the shader may write. For push
+/// constants and repeated work use the object API: `adead_kernel_load_spirv`, `adead_dispatch`.
 ADEAD_API
 adead_status adead_vulkan_compute(const char *shader,
                                   int x,
                                   int y,
                                   int z);
 
-/// Looks at the machine: processor, memory, GPUs and the mode that suits it. The caller sets `out->struct_size`.
+/// Describes the machine: processor, memory, GPUs and the recommended mode. The caller sets `out->struct_size`.
 ADEAD_API adead_status adead_hardware_report(adead_hardware *out);
 
-/// Opens a device by name: "auto", "cpu", "cuda" and "vulkan" (the best GPU of each), "cuda:1", "vulkan:1", a part of a
-/// GPU's name, or its UUID; several as one: "hybrid" (the CPU and every GPU), or names with commas between them. NULL is what
-/// `ADEAD_DEVICE` names, else what adead.toml does, else "auto". `opts` may be NULL.
-ADEAD_API
-adead_status adead_context_open(const char *device,
-                                const adead_context_options *opts,
-                                adead_context **out);
+/// Opens a device by name. A name is "auto", "cpu", "cuda" or "vulkan" (the best GPU of each), "cuda:1", "vulkan:1", a
+/// part of a GPU's name, or its UUID. "hybrid" (the CPU and every GPU), or names separated by commas, open several
+/// devices as one. NULL takes the name in `ADEAD_DEVICE`, or else in adead.toml, or else "auto". `opts` may be NULL.
+ADEAD_API adead_status adead_context_open(const char *device, const adead_context_options *opts, adead_context **out);
 
-/// Closes a context; NULL is fine. Tensors that it made stay.
+/// Closes a context; NULL is allowed. Tensors that it made stay valid.
 ADEAD_API void adead_context_destroy(adead_context *context);
 
-/// What tensors keep on one of the context's devices, by its name; nothing on the CPU and on a GPU that was not used yet. The
-/// caller sets `out->struct_size`. `invalid_argument` for a device that the context has not.
+/// Reports the memory that tensors use on one of the context's devices, by its name. All counts are 0 for the CPU and
+/// for a GPU that was not used yet. The caller sets `out->struct_size`. `invalid_argument` for a device that the
+/// context does not have.
 ADEAD_API
 adead_status adead_context_tensor_cache(const adead_context *context,
                                         const char *device,
                                         adead_tensor_cache_use *out);
 
-/// The most bytes that tensors may keep on each of the context's GPUs; half of its memory where this was not called. Those that
-/// were not used for longest leave, now and when others come; no value is lost.
-ADEAD_API
-adead_status adead_context_set_tensor_cache(const adead_context *context,
-                                            uint64_t bytes);
+/// Sets the most bytes that tensors may keep on each of the context's GPUs. The default is half of the GPU's memory.
+/// The least recently used copies are evicted, now and when others arrive. No value is lost.
+ADEAD_API adead_status adead_context_set_tensor_cache(const adead_context *context, uint64_t bytes);
 
-/// Gives back what the context keeps for its next work: scratch memory goes to the system, worker threads finish what
-/// they have begun and end, copies on GPUs of tensors that are in host memory too go. The next call takes them anew. May be called while other threads compute.
-ADEAD_API
-adead_status adead_context_trim(const adead_context *context);
+/// Frees what the context keeps for its next work. Scratch memory returns to the system. Worker threads finish the work
+/// that they have begun, and end. GPU copies of tensors whose values are also in host memory are freed. The next call
+/// allocates again what it needs. Other threads may compute meanwhile.
+ADEAD_API adead_status adead_context_trim(const adead_context *context);
 
-/// What the context's device is. The caller sets `out->struct_size`.
+/// Describes the context's device. The caller sets `out->struct_size`.
 ADEAD_API adead_status adead_context_device_info(const adead_context *context, adead_device_info *out);
 
-/// How many devices the context can use.
+/// Returns how many devices the context can use.
 ADEAD_API adead_status adead_context_device_count(const adead_context *context, size_t *out);
 
-/// What device `index` of those that the context can use is. The caller sets `out->struct_size`.
+/// Describes device `index` of those that the context can use. The caller sets `out->struct_size`.
 ADEAD_API adead_status adead_context_device_at(const adead_context *context, size_t index, adead_device_info *out);
 
-/// How many GPUs this machine has, of those that `ADEAD_VISIBLE_DEVICES` leaves; 0 without a driver. One that there is
-/// through CUDA and Vulkan is one.
+/// Returns how many GPUs this machine has, among those that `ADEAD_VISIBLE_DEVICES` allows; 0 without a driver. A GPU
+/// that both CUDA and Vulkan see counts once.
 ADEAD_API adead_status adead_gpu_count(size_t *out);
 
-/// Opens the best GPU, as "vulkan" does: one of its own memory before one in the processor, and a software one only where
-/// there is no other; through CUDA where Vulkan has none. `backend_unavailable` says why there is none.
-ADEAD_API
-adead_status adead_gpu_open(adead_context **out);
+/// Opens the best GPU, as "vulkan" does. A GPU with its own memory comes before one in the processor; a software device
+/// is used only if there is no other. CUDA is used if Vulkan has no GPU. `backend_unavailable` says why there is none.
+ADEAD_API adead_status adead_gpu_open(adead_context **out);
 
-/// What GPU `index` is: the preferred one is 0, software ones come last. It is not opened, and the contract level of one
-/// through Vulkan says `ADEAD_CONTRACT_EMULATED` as long as nobody has looked how it computes. The caller sets
+/// Describes GPU `index`. 0 is the preferred one; software devices come last. The call opens no GPU. For a Vulkan GPU
+/// whose arithmetic was not tested yet, the contract level is `ADEAD_CONTRACT_EMULATED`. The caller sets
 /// `out->struct_size`.
-ADEAD_API
-adead_status adead_gpu_info(size_t index,
-                            adead_device_info *out);
+ADEAD_API adead_status adead_gpu_info(size_t index, adead_device_info *out);
 
-/// Through how many backends there is GPU `index`: 2 where CUDA and Vulkan have it.
+/// Returns how many backends see GPU `index`: 2 if CUDA and Vulkan do.
 ADEAD_API adead_status adead_gpu_backend_count(size_t index, size_t *out);
 
-/// What GPU `index` is through its backend `backend`, the preferred one, which `adead_gpu_info` tells of, being 0. The
-/// caller sets `out->struct_size`.
+/// Describes GPU `index` as its backend `backend` sees it. Backend 0 is the preferred one, which `adead_gpu_info`
+/// describes. The caller sets `out->struct_size`.
 ADEAD_API adead_status adead_gpu_backend_info(size_t index, size_t backend, adead_device_info *out);
 
-/// The memory of the context's GPU, or of the host where it has none. The caller sets `out->struct_size`.
+/// Reports the memory of the context's GPU, or of the host if the context has no GPU. The caller sets
+/// `out->struct_size`.
 ADEAD_API adead_status adead_memory(const adead_context *context, adead_memory_use *out);
 
-/// Enqueues a kernel over `groups[0]`*`groups[1]`*`groups[2]` workgroups, with `count` buffers in the order of their set
-/// and binding. It returns at once; reading a buffer, or `adead_wait`, waits. `invalid_argument` says what does not
-/// fit: the number of buffers, their sizes, the groups, missing push constants.
+/// Enqueues a kernel over `groups[0]`*`groups[1]`*`groups[2]` workgroups, with `count` buffers in the order of set and
+/// binding. The call returns at once; reading a buffer waits, and so does `adead_wait`. `invalid_argument` says what
+/// does not fit: the number of buffers, their sizes, the groups, missing push constants.
 ADEAD_API
 adead_status adead_dispatch(const adead_context *context,
                             const adead_kernel *kernel,
@@ -1336,7 +1331,7 @@ adead_status adead_dispatch(const adead_context *context,
                             size_t count,
                             const uint32_t *groups);
 
-/// `adead_dispatch` with the `push_bytes` bytes of the kernel's push constants at `push`.
+/// Does as `adead_dispatch`, with the `push_bytes` bytes of the kernel's push constants at `push`.
 ADEAD_API
 adead_status adead_dispatch_with(const adead_context *context,
                                  const adead_kernel *kernel,
@@ -1346,60 +1341,57 @@ adead_status adead_dispatch_with(const adead_context *context,
                                  size_t push_bytes,
                                  const uint32_t *groups);
 
-/// Waits until everything that the context enqueued has finished.
+/// Waits until everything that the context has enqueued has finished.
 ADEAD_API adead_status adead_wait(const adead_context *context);
 
-/// A buffer of `bytes` bytes on the context's GPU, or in host memory where it has none: a copy of what is at `data`, or
-/// zeros where `data` is NULL. `out_of_memory` with the bytes asked and free.
+/// Creates a buffer of `bytes` bytes on the context's GPU, or in host memory if the context has no GPU. It holds a copy
+/// of the bytes at `data`, or zeros if `data` is NULL. `out_of_memory` reports the bytes asked and free.
 ADEAD_API
 adead_status adead_buffer_create(const adead_context *context,
                                  const void *data,
                                  size_t bytes,
                                  adead_buffer **out);
 
-/// Gives a buffer up, and its memory if that was not freed; NULL is fine.
+/// Destroys a buffer, and frees its memory if that was not freed before. NULL is allowed.
 ADEAD_API void adead_buffer_destroy(adead_buffer *buffer);
 
-/// Gives the memory back, once work that uses it is done; the handle stays, to be destroyed. `invalid_argument` the
-/// second time, and for any other use after it.
+/// Frees the memory once the work that uses it has finished. The handle stays valid until it is destroyed. A second
+/// free, and any other use after it, fails with `invalid_argument`.
 ADEAD_API adead_status adead_buffer_free(adead_buffer *buffer);
 
-/// Bytes.
+/// Returns the buffer's size in bytes.
 ADEAD_API adead_status adead_buffer_size(const adead_buffer *buffer, size_t *out);
 
-/// Copies `bytes` bytes at `data` to the buffer from `offset` on, behind everything that its context enqueued; `data` is
-/// the caller's again when it returns. `invalid_argument` if they don't fit.
-ADEAD_API
-adead_status adead_buffer_write(adead_buffer *buffer,
-                                size_t offset,
-                                const void *data,
-                                size_t bytes);
+/// Copies `bytes` bytes from `data` to the buffer at `offset`, after everything that its context has enqueued. The
+/// caller may reuse `data` when the call returns. `invalid_argument` if the bytes don't fit.
+ADEAD_API adead_status adead_buffer_write(adead_buffer *buffer, size_t offset, const void *data, size_t bytes);
 
-/// Waits for everything that its context enqueued and copies `bytes` bytes from `offset` on to `dst`.
-/// `invalid_argument` if there are fewer.
+/// Waits for everything that the buffer's context has enqueued, and copies `bytes` bytes at `offset` to `dst`.
+/// `invalid_argument` if the buffer has fewer bytes.
 ADEAD_API adead_status adead_buffer_read(const adead_buffer *buffer, size_t offset, void *dst, size_t bytes);
 
-/// A kernel from a SPIR-V file: its entry point "main", else its first, with every specialization constant at its
-/// default. `io` if the file can't be read, `invalid_kernel` if it is malformed or the driver refuses it, `unsupported`
-/// if it needs what the device has not.
+/// Loads a kernel from a SPIR-V file. The entry point is "main", or else the module's first; every specialization
+/// constant has its default. `io` if the file can't be read. `invalid_kernel` if it is malformed or the driver refuses
+/// it. `unsupported` if the kernel needs a feature that the device does not have.
 ADEAD_API adead_status adead_kernel_load_spirv(const adead_context *context, const char *path, adead_kernel **out);
 
-/// A kernel from the `bytes` bytes of a SPIR-V module at `data`, at any address.
+/// Loads a kernel from the `bytes` bytes of a SPIR-V module at `data`. The address needs no alignment.
 ADEAD_API
 adead_status adead_kernel_load_spirv_bytes(const adead_context *context,
                                            const void *data,
                                            size_t bytes,
                                            adead_kernel **out);
 
-/// A kernel from a PTX file, its first: its leading 64-bit parameters are buffers, the rest push constants. `io` if the
-/// file can't be read, `invalid_kernel` if it is malformed or the driver refuses it, `unsupported` if it needs what the
-/// device or its driver has not; and on a Vulkan device, with the CUDA device that is the same GPU.
+/// Loads the first kernel of a PTX file. Its leading 64-bit parameters are buffers, the others push constants. `io` if
+/// the file can't be read. `invalid_kernel` if it is malformed or the driver refuses it. `unsupported` if it needs a
+/// feature that the device or its driver does not have. On a Vulkan device, `unsupported` names the CUDA device that is
+/// the same GPU.
 ADEAD_API adead_status adead_kernel_load_ptx(const adead_context *context, const char *path, adead_kernel **out);
 
-/// A kernel from the `bytes` bytes of PTX at `data`, with or without a zero at the end: the one called `entry`, or with
-/// NULL the first, with workgroups of `workgroup[0]`*`workgroup[1]`*`workgroup[2]` threads, or with NULL of as many as it
-/// says. `invalid_argument` for an entry point that it does not have, or for threads that it does not take or that
-/// nobody says.
+/// Loads a kernel from the `bytes` bytes of PTX at `data`, with or without a zero at the end. `entry` names the kernel;
+/// NULL takes the first. Workgroups have `workgroup[0]`*`workgroup[1]`*`workgroup[2]` threads; with NULL, as many as
+/// the PTX declares. `invalid_argument` for an unknown entry point, for a number of threads that the kernel does not
+/// allow, and if neither side gives one.
 ADEAD_API
 adead_status adead_kernel_load_ptx_bytes(const adead_context *context,
                                          const void *data,
@@ -1408,14 +1400,12 @@ adead_status adead_kernel_load_ptx_bytes(const adead_context *context,
                                          const uint32_t *workgroup,
                                          adead_kernel **out);
 
-/// `adead_kernel_load_ptx` from a cubin, which is machine code for one architecture, or a fatbin, which may have code for
-/// several and PTX. `unsupported` where none of it is for the device; a fatbin also needs a driver of CUDA 12.4.
-ADEAD_API
-adead_status adead_kernel_load_cubin(const adead_context *context,
-                                     const char *path,
-                                     adead_kernel **out);
+/// Loads a kernel as `adead_kernel_load_ptx` does, from a cubin or a fatbin. A cubin is machine code for one
+/// architecture; a fatbin may hold code for several, and PTX. `unsupported` if nothing in it is for the device. A
+/// fatbin also needs a driver of CUDA 12.4.
+ADEAD_API adead_status adead_kernel_load_cubin(const adead_context *context, const char *path, adead_kernel **out);
 
-/// `adead_kernel_load_ptx_bytes` from a cubin or fatbin.
+/// Loads a kernel as `adead_kernel_load_ptx_bytes` does, from a cubin or fatbin.
 ADEAD_API
 adead_status adead_kernel_load_cubin_bytes(const adead_context *context,
                                            const void *data,
@@ -1424,8 +1414,9 @@ adead_status adead_kernel_load_cubin_bytes(const adead_context *context,
                                            const uint32_t *workgroup,
                                            adead_kernel **out);
 
-/// The module of a kernel as another kernel: with another entry point (NULL: "main", else its first), and with `count`
-/// specialization constants set. `invalid_argument` for an entry point or a constant that it does not have.
+/// Makes another kernel from the module of a kernel, with another entry point and `count` specialization constants set.
+/// An entry point of NULL is "main", or else the module's first. `invalid_argument` for an entry point or a constant
+/// that the module does not have.
 ADEAD_API
 adead_status adead_pipeline_create(const adead_context *context,
                                    const adead_kernel *kernel,
@@ -1434,73 +1425,71 @@ adead_status adead_pipeline_create(const adead_context *context,
                                    size_t count,
                                    adead_kernel **out);
 
-/// Gives a kernel up; NULL is fine. Work that was enqueued with it goes on.
+/// Destroys a kernel; NULL is allowed. Enqueued work with it goes on.
 ADEAD_API void adead_kernel_destroy(adead_kernel *kernel);
 
-/// What a dispatch of the kernel must give. The caller sets `out->struct_size`.
+/// Describes what a dispatch of the kernel must pass. The caller sets `out->struct_size`.
 ADEAD_API adead_status adead_kernel_info(const adead_kernel *kernel, adead_kernel_details *out);
 
-/// Buffer `index` of the kernel, in the order in which a dispatch gives them. The caller sets `out->struct_size`.
+/// Describes buffer `index` of the kernel, in the order of a dispatch. The caller sets `out->struct_size`.
 ADEAD_API adead_status adead_kernel_parameter_at(const adead_kernel *kernel, size_t index, adead_parameter *out);
 
-/// The point after everything that the context enqueued so far.
+/// Creates an event at the point after everything that the context has enqueued so far.
 ADEAD_API adead_status adead_event_create(const adead_context *context, adead_event **out);
 
-/// Gives an event up; NULL is fine.
+/// Destroys an event; NULL is allowed.
 ADEAD_API void adead_event_destroy(adead_event *event);
 
-/// Whether its stream has come there: 0 or 1.
+/// Returns whether the stream has reached the event: 0 or 1.
 ADEAD_API adead_status adead_event_query(const adead_event *event, int32_t *out);
 
-/// Waits until its stream has come there, at most so many nanoseconds; `ADEAD_FOREVER` is no limit. `not_ready` if they
-/// did not suffice.
+/// Waits until the stream has reached the event, for at most the given nanoseconds; `ADEAD_FOREVER` is no limit.
+/// `not_ready` if the time was too short.
 ADEAD_API adead_status adead_event_wait(const adead_event *event, uint64_t nanoseconds);
 
-/// Gives a download up; NULL is fine.
+/// Destroys a download; NULL is allowed.
 ADEAD_API void adead_download_destroy(adead_download *download);
 
-/// Whether the bytes have arrived: 0 or 1; 1 also once they were read.
+/// Returns whether the bytes have arrived: 0 or 1. It stays 1 after they were read.
 ADEAD_API adead_status adead_download_query(const adead_download *download, int32_t *out);
 
-/// Waits for the bytes and says where they are, without a copy, until the download is read or given up. It is memory that the
-/// device reaches, of which there is not much: not to be kept for long. `invalid_argument` once they were read.
-ADEAD_API
-adead_status adead_download_data(const adead_download *download,
-                                 const void **out);
+/// Waits for the bytes and returns their address without a copy. The address is valid until the download is read or
+/// destroyed. The device accesses this memory, of which there is little, so don't keep it for long. `invalid_argument`
+/// once the bytes were read.
+ADEAD_API adead_status adead_download_data(const adead_download *download, const void **out);
 
-/// Waits for the bytes and copies them to `dst`, once. `invalid_argument` unless `bytes` is what the download has, and the
-/// second time.
-ADEAD_API
-adead_status adead_download_read(adead_download *download,
-                                 void *dst,
-                                 size_t bytes);
+/// Waits for the bytes and copies them to `dst`, once. `invalid_argument` unless `bytes` is the size of the download,
+/// and for a second read.
+ADEAD_API adead_status adead_download_read(adead_download *download, void *dst, size_t bytes);
 
-/// Gives a timestamp up; NULL is fine.
+/// Destroys a timestamp; NULL is allowed.
 ADEAD_API void adead_timestamp_destroy(adead_timestamp *timestamp);
 
-/// Nanoseconds from `earlier` to `timestamp`, both of one device. `not_ready` before both were taken.
+/// Returns the nanoseconds from `earlier` to `timestamp`, both of one device. `not_ready` until the device has taken
+/// both.
 ADEAD_API
 adead_status adead_timestamp_since(const adead_timestamp *timestamp,
                                    const adead_timestamp *earlier,
                                    uint64_t *out);
 
-/// Gives a recording up; NULL is fine. Replays of it go on.
+/// Destroys a recording; NULL is allowed. Replays of it go on.
 ADEAD_API void adead_recording_destroy(adead_recording *recording);
 
-/// A stream on the context's device.
+/// Creates a stream on the context's device.
 ADEAD_API adead_status adead_stream_create(const adead_context *context, adead_stream **out);
 
-/// A stream on the context's device with a priority: on an NVIDIA GPU through CUDA the work of `ADEAD_PRIORITY_HIGH` begins
-/// before that of other streams where both wait; elsewhere it is an ordinary stream.
+/// Creates a stream with a priority on the context's device. On an NVIDIA GPU through CUDA, waiting work of
+/// `ADEAD_PRIORITY_HIGH` begins before that of other streams. Other devices ignore the priority.
 ADEAD_API
 adead_status adead_stream_create_with(const adead_context *context,
                                       adead_priority priority,
                                       adead_stream **out);
 
-/// Waits for what the stream was given and gives it up; NULL is fine.
+/// Waits for the stream's work and destroys the stream; NULL is allowed.
 ADEAD_API void adead_stream_destroy(adead_stream *stream);
 
-/// Enqueues a copy of `bytes` bytes at `data` to a buffer from `offset` on; `data` is the caller's again when it returns.
+/// Enqueues a copy of `bytes` bytes from `data` to a buffer at `offset`. The caller may reuse `data` when the call
+/// returns.
 ADEAD_API
 adead_status adead_stream_upload(adead_stream *stream,
                                  adead_buffer *buffer,
@@ -1508,8 +1497,8 @@ adead_status adead_stream_upload(adead_stream *stream,
                                  const void *data,
                                  size_t bytes);
 
-/// Enqueues a copy of `bytes` bytes of a buffer from `offset` on to the host; `adead_download_read` takes them from
-/// there, `adead_download_data` shows them.
+/// Enqueues a copy of `bytes` bytes of a buffer at `offset` to the host. `adead_download_read` copies them out, and
+/// `adead_download_data` gives access without a copy.
 ADEAD_API
 adead_status adead_stream_download(adead_stream *stream,
                                    const adead_buffer *buffer,
@@ -1517,8 +1506,8 @@ adead_status adead_stream_download(adead_stream *stream,
                                    size_t bytes,
                                    adead_download **out);
 
-/// Enqueues a copy of `bytes` bytes from one buffer's `from_offset` to another's `to_offset`. Within one buffer the parts
-/// must not overlap.
+/// Enqueues a copy of `bytes` bytes from one buffer at `from_offset` to another at `to_offset`. Two ranges of one
+/// buffer must not overlap.
 ADEAD_API
 adead_status adead_stream_copy(adead_stream *stream,
                                const adead_buffer *from,
@@ -1527,10 +1516,11 @@ adead_status adead_stream_copy(adead_stream *stream,
                                size_t to_offset,
                                size_t bytes);
 
-/// Enqueues the zeroing of `bytes` bytes of a buffer from `offset` on: whole 4-byte words, but for a buffer's end.
+/// Enqueues a fill with zeros of `bytes` bytes of a buffer from `offset` on: whole 4-byte words, except at the buffer's
+/// end.
 ADEAD_API adead_status adead_stream_clear(adead_stream *stream, adead_buffer *buffer, size_t offset, size_t bytes);
 
-/// Enqueues a kernel, as `adead_dispatch_with` does; without push constants `push_bytes` is 0.
+/// Enqueues a kernel, as `adead_dispatch_with` does. Pass `push_bytes` 0 for a kernel without push constants.
 ADEAD_API
 adead_status adead_stream_dispatch(adead_stream *stream,
                                    const adead_kernel *kernel,
@@ -1540,9 +1530,9 @@ adead_status adead_stream_dispatch(adead_stream *stream,
                                    size_t push_bytes,
                                    const uint32_t *groups);
 
-/// Enqueues an operation on buffers: `count` operands in its order, and where its result goes, with the dtype and shape
-/// that follow from them. `attrs` may be NULL. What only the device can find (an id outside a table) comes from
-/// `adead_stream_sync`.
+/// Enqueues an operation on buffers: `count` operands in its order, and a place for the result. The result's dtype and
+/// shape must be those that follow from the operands. `attrs` may be NULL. Errors that only the device can find, such
+/// as an id outside a table, come from `adead_stream_sync`.
 ADEAD_API
 adead_status adead_stream_run(adead_stream *stream,
                               adead_op op,
@@ -1551,46 +1541,45 @@ adead_status adead_stream_run(adead_stream *stream,
                               const adead_attrs *attrs,
                               const adead_operand *result);
 
-/// The point after everything that the stream was given so far.
+/// Creates an event at the point after everything that the stream was given so far.
 ADEAD_API adead_status adead_stream_event(adead_stream *stream, adead_event **out);
 
-/// Everything that the stream is given from now on waits for an event of the same device.
+/// Makes everything that the stream is given from now on wait for an event of the same device.
 ADEAD_API adead_status adead_stream_wait_event(adead_stream *stream, const adead_event *event);
 
-/// Enqueues the taking of a time.
+/// Enqueues a timestamp.
 ADEAD_API adead_status adead_stream_timestamp(adead_stream *stream, adead_timestamp **out);
 
-/// From here to `adead_stream_record_end` the stream records what it is given instead of running it. Uploads, downloads,
-/// events and timestamps can't be recorded. `invalid_argument` while recording already, `unsupported` on the CPU.
-ADEAD_API
-adead_status adead_stream_record_begin(adead_stream *stream);
+/// Starts to record the stream's work instead of running it, until `adead_stream_record_end`. Uploads, downloads,
+/// events and timestamps can't be recorded. `invalid_argument` if the stream already records, `unsupported` on the CPU.
+ADEAD_API adead_status adead_stream_record_begin(adead_stream *stream);
 
-/// What was recorded, to be run any number of times. It keeps the memory and the kernels that it uses.
+/// Ends the recording and returns it, to be run any number of times. It keeps the memory and the kernels that it uses
+/// alive.
 ADEAD_API adead_status adead_stream_record_end(adead_stream *stream, adead_recording **out);
 
 /// Enqueues a recording of the same device.
 ADEAD_API adead_status adead_stream_replay(adead_stream *stream, const adead_recording *recording);
 
-/// Hands what the stream was given to the device now, without waiting. Work begins by itself; this only spares it a wait
-/// behind what is under way.
-ADEAD_API
-adead_status adead_stream_flush(adead_stream *stream);
+/// Submits the stream's work to the device now, without waiting. Work also begins without this call, which only avoids
+/// a wait behind running work.
+ADEAD_API adead_status adead_stream_flush(adead_stream *stream);
 
-/// Waits until everything that the stream was given has finished. The first error that the device found in it.
+/// Waits until all work of the stream has finished. Returns the first error that the device found in it.
 ADEAD_API adead_status adead_stream_sync(adead_stream *stream);
 
-/// Whether everything that the stream was given has finished: 0 or 1.
+/// Returns whether all work of the stream has finished: 0 or 1.
 ADEAD_API adead_status adead_stream_query(adead_stream *stream, int32_t *out);
 
-/// The name of a dtype, such as "f32"; NULL for a number that is none. Never freed.
+/// Returns the name of a dtype, such as "f32", or NULL for an unknown number. The text is never freed.
 ADEAD_API const char *adead_dtype_name(adead_dtype dtype);
 
-/// Bytes of one element; 0 for a number that is no dtype.
+/// Returns the bytes of one element; 0 for an unknown number.
 ADEAD_API size_t adead_dtype_size(adead_dtype dtype);
 
-/// A tensor of the `bytes` bytes at `data`, which are copied: elements in native byte order, row-major, as many as
-/// `dims` multiply to; f16 and bf16 by their bits. Rank 0 to 8, rank 0 is a scalar. `shape_mismatch` if `bytes` is not
-/// what dtype and dims take.
+/// Creates a tensor from a copy of the `bytes` bytes at `data`. Elements are in native byte order, row-major; f16 and
+/// bf16 are given by their bits. Their number is the product of `dims`. The rank is 0 to 8; rank 0 is a scalar.
+/// `shape_mismatch` if `bytes` is not the size that dtype and dims need.
 ADEAD_API
 adead_status adead_tensor_create(adead_dtype dtype,
                                  const size_t *dims,
@@ -1599,65 +1588,64 @@ adead_status adead_tensor_create(adead_dtype dtype,
                                  size_t bytes,
                                  adead_tensor **out);
 
-/// A tensor of zeros.
+/// Creates a tensor of zeros.
 ADEAD_API adead_status adead_tensor_zeros(adead_dtype dtype, const size_t *dims, size_t rank, adead_tensor **out);
 
-/// Gives a tensor up; NULL is fine. Its clones and reshapes stay.
+/// Destroys a tensor; NULL is allowed. Its clones and reshapes stay valid.
 ADEAD_API void adead_tensor_destroy(adead_tensor *tensor);
 
-/// Another handle of the same values, without a copy.
+/// Creates another handle of the same values, without a copy.
 ADEAD_API adead_status adead_tensor_clone(const adead_tensor *tensor, adead_tensor **out);
 
-/// The same values in another shape of as many elements, without a copy. `shape_mismatch` if their number differs.
+/// Creates a handle of the same values in another shape, without a copy. `shape_mismatch` if the number of elements
+/// differs.
 ADEAD_API
 adead_status adead_tensor_reshape(const adead_tensor *tensor,
                                   const size_t *dims,
                                   size_t rank,
                                   adead_tensor **out);
 
-/// The type of the elements.
+/// Returns the type of the elements.
 ADEAD_API adead_status adead_tensor_dtype(const adead_tensor *tensor, adead_dtype *out);
 
-/// The number of dimensions.
+/// Returns the number of dimensions.
 ADEAD_API adead_status adead_tensor_rank(const adead_tensor *tensor, size_t *out);
 
-/// The dimensions, as many as its rank. They belong to the tensor and go with it.
+/// Returns the dimensions, as many as the rank. They live as long as the tensor.
 ADEAD_API adead_status adead_tensor_dims(const adead_tensor *tensor, const size_t **out);
 
-/// Bytes of all elements.
+/// Returns the bytes of all elements.
 ADEAD_API adead_status adead_tensor_bytes(const adead_tensor *tensor, size_t *out);
 
-/// The elements, in native byte order, row-major, on a multiple of 64 bytes. They belong to the tensor and its clones
-/// and go with the last of them. Values that are on a GPU only are waited for and brought to host memory, once.
+/// Returns the elements, in native byte order, row-major, at a multiple of 64 bytes. They live as long as the last of
+/// the tensor and its clones. If the values are only on a GPU, the first call waits for them and copies them to host
+/// memory.
 ADEAD_API adead_status adead_tensor_data(const adead_tensor *tensor, const void **out);
 
-/// Puts a copy of a tensor's values on one of the context's devices, by its name as `adead_context_open` takes it, and returns
-/// when they may be on their way; `"cpu"` starts their way to host memory instead. Clones, reshapes and rows share copies;
-/// operations find them there, and leave their results where they compute. `invalid_argument` for a device that the context
-/// has not.
-ADEAD_API
-adead_status adead_tensor_to(const adead_context *context,
-                             const adead_tensor *tensor,
-                             const char *device);
+/// Copies a tensor's values to one of the context's devices, named as for `adead_context_open`. The call may return
+/// while the copy is in progress. `"cpu"` starts a copy to host memory instead. Clones, reshapes and rows share copies.
+/// Operations use the copy there, and leave their results where they compute. `invalid_argument` for a device that the
+/// context does not have.
+ADEAD_API adead_status adead_tensor_to(const adead_context *context, const adead_tensor *tensor, const char *device);
 
-/// Whether a tensor's values are in host memory (`"cpu"`) or on the device of that id.
+/// Returns whether a tensor's values are in host memory (`"cpu"`) or on the device of an id.
 ADEAD_API adead_status adead_tensor_is_on(const adead_tensor *tensor, const char *device, int32_t *out);
 
-/// Copies all elements to `dst`. `invalid_argument` unless `bytes` is exactly the tensor's `adead_tensor_bytes`.
+/// Copies all elements to `dst`. `invalid_argument` unless `bytes` equals the tensor's `adead_tensor_bytes`.
 ADEAD_API adead_status adead_tensor_read(const adead_tensor *tensor, void *dst, size_t bytes);
 
-/// One more than the largest number of an operation. Numbers never change; those below it that no operation has are without a name.
-ADEAD_API
-size_t adead_op_count(void);
+/// One more than the largest number of an operation. Numbers never change. Smaller numbers without an operation have no
+/// name.
+ADEAD_API size_t adead_op_count(void);
 
-/// The name of an operation, such as "matmul"; NULL for a number that is none. Never freed.
+/// Returns the name of an operation, such as "matmul", or NULL for an unknown number. The text is never freed.
 ADEAD_API const char *adead_op_name(adead_op op);
 
-/// The operation of that name. `invalid_argument` if there is none.
+/// Returns the operation of a name. `invalid_argument` if there is none.
 ADEAD_API adead_status adead_op_from_name(const char *name, adead_op *out);
 
-/// Executes any operation. `operands` are `count` tensors in the order of docs/operations.md, NULL where an optional one
-/// is absent; trailing ones may be left out. `attrs` may be NULL: every attribute has its default.
+/// Executes any operation. `operands` are `count` tensors in the order of docs/operations.md, with NULL for an absent
+/// optional one; trailing ones may be left out. `attrs` may be NULL, and every attribute then has its default.
 ADEAD_API
 adead_status adead_op_run(const adead_context *context,
                           adead_op op,
@@ -1666,26 +1654,28 @@ adead_status adead_op_run(const adead_context *context,
                           const adead_attrs *attrs,
                           adead_tensor **out);
 
-/// New attributes, all with their defaults.
+/// Creates attributes, all with their defaults.
 ADEAD_API adead_status adead_attrs_create(adead_attrs **out);
 
-/// Gives attributes up; NULL is fine.
+/// Destroys attributes; NULL is allowed.
 ADEAD_API void adead_attrs_destroy(adead_attrs *attrs);
 
-/// Sets an attribute of `op` from text: integers and flags in decimal ("-1", "1"), floats in decimal or as 0x and the
-/// eight digits of their bits, words ("relu", "i32"), "all" for axis, lists with commas ("1,0,2"). docs/operations.md
-/// lists them. `invalid_argument` for a name that `op` does not have and for a value that it can't take.
+/// Sets an attribute of `op` from text. Integers and flags are decimal ("-1", "1"). Floats are decimal, or 0x and the
+/// eight digits of their bits. Words are as in "relu" and "i32", "all" stands for every axis, and lists use commas
+/// ("1,0,2"). docs/operations.md lists the attributes. `invalid_argument` for a name that `op` does not have and for a
+/// value that the attribute can't take.
 ADEAD_API adead_status adead_attrs_set(adead_attrs *attrs, adead_op op, const char *name, const char *value);
 
-/// The name of a family, such as "matmul"; NULL for a number that is none. Never freed.
+/// Returns the name of a family, such as "matmul", or NULL for an unknown number. The text is never freed.
 ADEAD_API const char *adead_family_name(adead_family family);
 
-/// The device for work on that many elements in host memory of which nothing else is known, by its index for
-/// `adead_context_device_at`. Takes some nanoseconds; results are the same on every device.
+/// Chooses the device for work on `elements` elements in host memory, if nothing else is known of the work. Returns the
+/// device's index for `adead_context_device_at`. The call takes a few nanoseconds. Results are the same on every
+/// device.
 ADEAD_API adead_status adead_select(const adead_context *context, size_t elements, size_t *out);
 
-/// On which device `adead_op_run` with the same arguments would run, why, and what every device would take. Runs nothing.
-/// The caller sets `out->struct_size`.
+/// Explains on which device `adead_op_run` would run with the same arguments, why, and what each device would take.
+/// Runs nothing. The caller sets `out->struct_size`.
 ADEAD_API
 adead_status adead_explain(const adead_context *context,
                            adead_op op,
@@ -1694,21 +1684,23 @@ adead_status adead_explain(const adead_context *context,
                            const adead_attrs *attrs,
                            adead_explanation *out);
 
-/// From how many elements on operations of a family go to a GPU and below it to the CPU; `ADEAD_NO_THRESHOLD` lets the
-/// costs decide. Without a GPU it changes nothing. Threads may share the context meanwhile.
+/// Sets the number of elements from which operations of a family run on a GPU; smaller ones run on the CPU. With
+/// `ADEAD_NO_THRESHOLD` the cost model decides. Has no effect without a GPU. Other threads may use the context
+/// meanwhile.
 ADEAD_API adead_status adead_context_set_threshold(const adead_context *context, adead_family family, size_t elements);
 
-/// Sends everything to one of the context's devices by its id ("cpu"), whatever it costs; NULL lets the costs decide.
-/// `invalid_argument` for an id that it does not have. Threads may share the context meanwhile.
+/// Runs everything on one of the context's devices by its id ("cpu"), whatever the cost. NULL lets the cost model
+/// decide again. `invalid_argument` for an id that the context does not have. Other threads may use the context
+/// meanwhile.
 ADEAD_API adead_status adead_context_force(const adead_context *context, const char *device);
 
-/// An empty chain on a context.
+/// Creates an empty chain on a context.
 ADEAD_API adead_status adead_chain_create(const adead_context *context, adead_chain **out);
 
-/// Gives a chain up; NULL is fine. What was compiled of it stays.
+/// Destroys a chain; NULL is allowed. What was compiled from it stays valid.
 ADEAD_API void adead_chain_destroy(adead_chain *chain);
 
-/// A tensor that is given each time it runs, in the order of these calls.
+/// Adds an input: a tensor that the caller passes at each run, in the order of these calls.
 ADEAD_API
 adead_status adead_chain_input(adead_chain *chain,
                                adead_dtype dtype_,
@@ -1716,12 +1708,12 @@ adead_status adead_chain_input(adead_chain *chain,
                                size_t rank,
                                adead_value *out);
 
-/// A tensor that is the same each time, such as weights. It may be given up.
+/// Adds a constant: a tensor that is the same in each run, such as weights. The caller may destroy its handle.
 ADEAD_API adead_status adead_chain_constant(adead_chain *chain, const adead_tensor *tensor, adead_value *out);
 
-/// An operation on `count` values in the order of docs/operations.md, `ADEAD_NO_VALUE` where an optional one is absent;
-/// trailing ones may be left out. `attrs` may be NULL: every attribute has its default. The errors are the operation's own;
-/// then nothing is recorded.
+/// Adds an operation on `count` values, in the order of docs/operations.md. Pass `ADEAD_NO_VALUE` for an absent
+/// optional one; trailing ones may be left out. `attrs` may be NULL, and every attribute then has its default. Errors
+/// are the operation's own; on an error the chain is unchanged.
 ADEAD_API
 adead_status adead_chain_op(adead_chain *chain,
                             adead_op op,
@@ -1730,7 +1722,7 @@ adead_status adead_chain_op(adead_chain *chain,
                             const adead_attrs *attrs,
                             adead_value *out);
 
-/// A value's elements in another shape of as many, without a copy.
+/// Reshapes a value without a copy; the new shape must have as many elements.
 ADEAD_API
 adead_status adead_chain_reshape(adead_chain *chain,
                                  adead_value value,
@@ -1738,26 +1730,21 @@ adead_status adead_chain_reshape(adead_chain *chain,
                                  size_t rank,
                                  adead_value *out);
 
-/// Says that a value comes out: in the order of these calls. Without any, the last value does. `invalid_argument` for an input
-/// or a constant.
-ADEAD_API
-adead_status adead_chain_output(adead_chain *chain,
-                                adead_value value);
+/// Makes a value an output, in the order of these calls. Without any call, the last value is the output.
+/// `invalid_argument` for an input or a constant.
+ADEAD_API adead_status adead_chain_output(adead_chain *chain, adead_value value);
 
-/// Plans a chain for the device that takes least. It may go on being built, and be compiled again.
+/// Plans a chain for the device with the lowest estimated time. The chain may grow and be compiled again afterwards.
 ADEAD_API adead_status adead_chain_compile(const adead_chain *chain, adead_compiled **out);
 
-/// Runs a chain without inputs once: its `count` outputs. What it was compiled to serves the next one with the same operations
-/// and shapes, whatever its constants.
-ADEAD_API
-adead_status adead_chain_execute(const adead_chain *chain,
-                                 adead_tensor **outputs,
-                                 size_t count);
+/// Runs a chain without inputs once, and returns its `count` outputs. The compiled form is cached: the next chain with
+/// the same operations and shapes reuses it, whatever its constants.
+ADEAD_API adead_status adead_chain_execute(const adead_chain *chain, adead_tensor **outputs, size_t count);
 
-/// Gives up what a chain was compiled to; NULL is fine.
+/// Destroys a compiled chain; NULL is allowed.
 ADEAD_API void adead_compiled_destroy(adead_compiled *compiled);
 
-/// Runs it with its `input_count` inputs: its `output_count` outputs.
+/// Runs a compiled chain with its `input_count` inputs, and returns its `output_count` outputs.
 ADEAD_API
 adead_status adead_compiled_run(const adead_compiled *compiled,
                                 const adead_tensor *const *inputs,
@@ -1765,20 +1752,18 @@ adead_status adead_compiled_run(const adead_compiled *compiled,
                                 adead_tensor **outputs,
                                 size_t output_count);
 
-/// What it is. The caller sets `out->struct_size`.
+/// Describes a compiled chain. The caller sets `out->struct_size`.
 ADEAD_API adead_status adead_compiled_describe(const adead_compiled *compiled, adead_compiled_info *out);
 
-/// The plan as a text, a line for each step. It belongs to `compiled` and goes with it.
+/// Returns the plan as text, with a line for each step. The text lives as long as `compiled`.
 ADEAD_API adead_status adead_compiled_text(const adead_compiled *compiled, const char **out);
 
-/// The plan as a graph in the DOT language, which Graphviz draws. It belongs to `compiled` and goes with it.
+/// Returns the plan as a graph in the DOT language, which Graphviz draws. The text lives as long as `compiled`.
 ADEAD_API adead_status adead_compiled_dot(const adead_compiled *compiled, const char **out);
 
-/// How the context's cache of what `adead_chain_execute` compiled was used; `adead_context_trim` empties it. The caller sets
-/// `out->struct_size`.
-ADEAD_API
-adead_status adead_chain_cache(const adead_context *context,
-                               adead_cache_use *out);
+/// Reports how the context's cache of chains that `adead_chain_execute` compiled was used. `adead_context_trim` empties
+/// the cache. The caller sets `out->struct_size`.
+ADEAD_API adead_status adead_chain_cache(const adead_context *context, adead_cache_use *out);
 
 /// `a + b`, element by element with NumPy's broadcasting. Operands f32, f16 or bf16, both the same.
 ADEAD_API
@@ -1944,9 +1929,9 @@ ADEAD_API adead_status adead_tensor_log1p(const adead_context *context, const ad
 /// `e^x - 1`, accurate near 0 too, element by element.
 ADEAD_API adead_status adead_tensor_expm1(const adead_context *context, const adead_tensor *x, adead_tensor **out);
 
-/// `activation(alpha*(a*b) + beta*c + bias)`: a `[..., M, K]`, b `[..., K, N]`, result `[..., M, N]`, leading dimensions
-/// broadcast. f32, f16 or bf16, all the same. `options` may be NULL: `a*b`. `shape_mismatch` names the dimensions that
-/// don't fit.
+/// Computes `activation(alpha*(a*b) + beta*c + bias)`: a `[..., M, K]`, b `[..., K, N]`, result `[..., M, N]`. Leading
+/// dimensions are broadcast. All are f32, f16 or bf16, of one dtype. `options` may be NULL: `a*b`. `shape_mismatch`
+/// names the dimensions that don't fit.
 ADEAD_API
 adead_status adead_tensor_matmul(const adead_context *context,
                                  const adead_tensor *a,
@@ -1954,16 +1939,16 @@ adead_status adead_tensor_matmul(const adead_context *context,
                                  const adead_matmul_options *options,
                                  adead_tensor **out);
 
-/// The inner product of two vectors `[K]`: a scalar.
+/// Computes the inner product of two vectors `[K]`, a scalar.
 ADEAD_API
 adead_status adead_tensor_dot(const adead_context *context,
                               const adead_tensor *a,
                               const adead_tensor *b,
                               adead_tensor **out);
 
-/// Scaled dot-product attention: q `[..., Hq, Sq, D]`, k `[..., Hkv, Sk, D]`, v `[..., Hkv, Sk, Dv]`, result
-/// `[..., Hq, Sq, Dv]`. Rank 2 is one head. Hq is a multiple of Hkv, and query head h reads key and value head
-/// h / (Hq / Hkv). f32, f16 or bf16, all the same. `options` may be NULL.
+/// Computes scaled dot-product attention: q `[..., Hq, Sq, D]`, k `[..., Hkv, Sk, D]`, v `[..., Hkv, Sk, Dv]`, result `[...,
+/// Hq, Sq, Dv]`. Rank 2 is one head. Hq is a multiple of Hkv, and query head h reads key and value head h / (Hq / Hkv).
+/// All are f32, f16 or bf16, of one dtype. `options` may be NULL.
 ADEAD_API
 adead_status adead_tensor_attention(const adead_context *context,
                                     const adead_tensor *q,
@@ -1972,8 +1957,8 @@ adead_status adead_tensor_attention(const adead_context *context,
                                     const adead_attention_options *options,
                                     adead_tensor **out);
 
-/// `activation(x*w1 + b1)*w2 + b2`: x `[..., D]`, w1 `[D, H]`, b1 `[H]` or NULL, w2 `[H, E]`, b2 `[E]` or NULL, result
-/// `[..., E]`. f32, f16 or bf16, all the same; between the products values stay f32.
+/// Computes `activation(x*w1 + b1)*w2 + b2`: x `[..., D]`, w1 `[D, H]`, b1 `[H]` or NULL, w2 `[H, E]`, b2 `[E]` or NULL,
+/// result `[..., E]`. All are f32, f16 or bf16, of one dtype. Values between the products stay f32.
 ADEAD_API
 adead_status adead_tensor_ffn(const adead_context *context,
                               const adead_tensor *x,
@@ -1984,9 +1969,9 @@ adead_status adead_tensor_ffn(const adead_context *context,
                               adead_activation activation,
                               adead_tensor **out);
 
-/// Packs a matrix that is multiplied with many times: b is `[K, N]`, or `[N, K]` if `trans_b` is not 0; f32, f16 or
-/// bf16. The packed matrix takes four bytes an element, and columns are rounded up to a multiple of 8, 16 or 32; b may
-/// be given up. It is for the instruction set of the context. `shape_mismatch` unless b has two dimensions,
+/// Packs a matrix for many multiplications. b is `[K, N]`, or `[N, K]` if `trans_b` is not 0; f32, f16 or bf16. The
+/// packed matrix takes four bytes an element, with columns rounded up to a multiple of 8, 16 or 32. The caller may
+/// destroy b. The packed matrix suits only the context's instruction set. `shape_mismatch` unless b has two dimensions,
 /// `dtype_mismatch` for integers.
 ADEAD_API
 adead_status adead_packed_create(const adead_context *context,
@@ -1994,22 +1979,22 @@ adead_status adead_packed_create(const adead_context *context,
                                  int32_t trans_b,
                                  adead_packed **out);
 
-/// Gives a packed matrix up; NULL is fine.
+/// Destroys a packed matrix; NULL is allowed.
 ADEAD_API void adead_packed_destroy(adead_packed *packed);
 
-/// The dimensions K and N, two values, in this order however b was given. They belong to the packed matrix and go with
-/// it.
+/// Returns the dimensions K and N, two values, in this order for both layouts of b. They live as long as the packed
+/// matrix.
 ADEAD_API adead_status adead_packed_dims(const adead_packed *packed, const size_t **out);
 
-/// The type of the elements of the matrix that was packed.
+/// Returns the dtype of the matrix that was packed.
 ADEAD_API adead_status adead_packed_dtype(const adead_packed *packed, adead_dtype *out);
 
-/// Bytes of memory that the packed elements take.
+/// Returns the bytes of memory that the packed elements take.
 ADEAD_API adead_status adead_packed_bytes(const adead_packed *packed, size_t *out);
 
-/// `adead_tensor_matmul` with a packed b: the same result, and no time spent on packing. a is `[..., M, K]` of the dtype
-/// that b had, result `[..., M, N]`; `options` may be NULL, and its `trans_b` is 0. `invalid_argument` if b was packed for
-/// another instruction set than the context's.
+/// Multiplies with a packed b: the same result as `adead_tensor_matmul`, without the time for packing. a is `[..., M, K]`
+/// of b's dtype, the result `[..., M, N]`. `options` may be NULL, and its `trans_b` must be 0. `invalid_argument` if b
+/// was packed for another instruction set than the context's.
 ADEAD_API
 adead_status adead_packed_matmul(const adead_context *context,
                                  const adead_tensor *a,
@@ -2017,26 +2002,23 @@ adead_status adead_packed_matmul(const adead_context *context,
                                  const adead_matmul_options *options,
                                  adead_tensor **out);
 
-/// Opens a safetensors file. `io` if it can't be read, `invalid_argument` if it is no safetensors file.
+/// Opens a safetensors file. `io` if it can't be read, `invalid_argument` if it is not a safetensors file.
 ADEAD_API adead_status adead_safetensors_open(const char *path, adead_safetensors **out);
 
-/// Closes a file; NULL is fine. Tensors and modules made from it stay.
+/// Closes a file; NULL is allowed. Tensors and modules made from it stay valid.
 ADEAD_API void adead_safetensors_close(adead_safetensors *file);
 
-/// The number of tensors.
+/// Returns the number of tensors.
 ADEAD_API adead_status adead_safetensors_count(const adead_safetensors *file, size_t *out);
 
-/// The name of tensor `index`; names are sorted. It belongs to the file and goes with it. `invalid_argument` if there are
-/// not so many.
-ADEAD_API
-adead_status adead_safetensors_name(const adead_safetensors *file,
-                                    size_t index,
-                                    const char **out);
+/// Returns the name of tensor `index`, in sorted order. The text lives as long as the file. `invalid_argument` if the
+/// file has no tensor `index`.
+ADEAD_API adead_status adead_safetensors_name(const adead_safetensors *file, size_t index, const char **out);
 
-/// Whether there is a tensor of that name: 1 or 0.
+/// Returns whether there is a tensor of a name: 1 or 0.
 ADEAD_API adead_status adead_safetensors_contains(const adead_safetensors *file, const char *name, int32_t *out);
 
-/// A tensor's dimensions and how many there are. They belong to the file and go with it. `invalid_argument` if there is no
+/// Returns a tensor's dimensions and rank. The dimensions live as long as the file. `invalid_argument` if there is no
 /// tensor of that name.
 ADEAD_API
 adead_status adead_safetensors_dims(const adead_safetensors *file,
@@ -2044,8 +2026,9 @@ adead_status adead_safetensors_dims(const adead_safetensors *file,
                                     const size_t **dims,
                                     size_t *rank);
 
-/// Reads a tensor as f32, f16 and bf16 widened. `invalid_argument` if there is none of that name, `shape_mismatch` if its
-/// dimensions are others than these `rank`, `dtype_mismatch` if it has other elements, `io` if it can't be read.
+/// Reads a tensor as f32; f16 and bf16 are widened. `invalid_argument` if there is no tensor of that name,
+/// `shape_mismatch` if its dimensions differ from the given `rank` ones, `dtype_mismatch` for other elements, `io` if
+/// it can't be read.
 ADEAD_API
 adead_status adead_safetensors_tensor(const adead_safetensors *file,
                                       const char *name,
@@ -2302,7 +2285,7 @@ adead_status adead_tensor_argtopk(const adead_context *context,
                                   adead_dtype dtype,
                                   adead_tensor **out);
 
-/// Rows of a table by id: table `[V, ...]` of any dtype, ids of any shape, i32, i64 or u32; result
+/// Looks up rows of a table by id: table `[V, ...]` of any dtype, ids of any shape, i32, i64 or u32. The result is
 /// `[ids..., the table's row...]`. `invalid_argument` names the position of an id below 0 or not below V.
 ADEAD_API
 adead_status adead_tensor_embedding(const adead_context *context,
@@ -2310,7 +2293,7 @@ adead_status adead_tensor_embedding(const adead_context *context,
                                     const adead_tensor *ids,
                                     adead_tensor **out);
 
-/// The axes in another order: axis i of the result is axis `perm[i]` of x, `rank` of them. `perm` NULL (with rank 0)
+/// Permutes the axes: axis i of the result is axis `perm[i]` of x, which has `rank` axes. `perm` NULL (with rank 0)
 /// reverses them.
 ADEAD_API
 adead_status adead_tensor_transpose(const adead_context *context,
@@ -2319,8 +2302,8 @@ adead_status adead_tensor_transpose(const adead_context *context,
                                     size_t rank,
                                     adead_tensor **out);
 
-/// `count` tensors, one or more, joined along an axis (negative ones count from the end). One dtype, one rank, and
-/// dimensions that differ only there.
+/// Joins `count` tensors, at least one, along an axis; negative axes count from the end. All have one dtype and one
+/// rank, and their dimensions differ only along that axis.
 ADEAD_API
 adead_status adead_tensor_concat(const adead_context *context,
                                  const adead_tensor *const *tensors,
@@ -2328,8 +2311,9 @@ adead_status adead_tensor_concat(const adead_context *context,
                                  int32_t axis,
                                  adead_tensor **out);
 
-/// Every axis of x from `start[i]` to before `stop[i]`, by steps of `step[i]`, for the first `rank` axes. Negative starts and stops
-/// count from the end; those outside an axis are its ends. `step` NULL: every step is 1; `start` NULL: 0; `stop` NULL: the ends.
+/// Slices the first `rank` axes of x: axis i from `start[i]` to before `stop[i]`, by steps of `step[i]`. Negative
+/// starts and stops count from the end; those outside an axis are clamped to its ends. `step` NULL: every step is 1;
+/// `start` NULL: 0; `stop` NULL: the ends.
 ADEAD_API
 adead_status adead_tensor_slice(const adead_context *context,
                                 const adead_tensor *x,
@@ -2339,8 +2323,8 @@ adead_status adead_tensor_slice(const adead_context *context,
                                 size_t rank,
                                 adead_tensor **out);
 
-/// x with `before[i]` elements before and `after[i]` behind axis i, for the first `rank` axes: those of `value`, a tensor of x's dtype
-/// with one element. `before` or `after` NULL: none.
+/// Pads the first `rank` axes of x with `before[i]` elements before and `after[i]` after axis i. The padding is the
+/// element of `value`, a tensor of x's dtype with one element. `before` or `after` NULL: none.
 ADEAD_API
 adead_status adead_tensor_pad(const adead_context *context,
                               const adead_tensor *x,
@@ -2350,8 +2334,9 @@ adead_status adead_tensor_pad(const adead_context *context,
                               size_t rank,
                               adead_tensor **out);
 
-/// Elements of x along an axis (negative ones count from the end) by index: ids are i32, i64 or u32 and have x's shape but for the
-/// axis; the result has theirs. `invalid_argument` names the position of an id below 0 or not below the axis's size.
+/// Gathers elements of x along an axis by index; negative axes count from the end. ids are i32, i64 or u32 and have x's
+/// shape except along the axis; the result has their shape. `invalid_argument` names the position of an id below 0 or
+/// not below the axis's size.
 ADEAD_API
 adead_status adead_tensor_gather(const adead_context *context,
                                  const adead_tensor *x,
@@ -2359,8 +2344,8 @@ adead_status adead_tensor_gather(const adead_context *context,
                                  int32_t axis,
                                  adead_tensor **out);
 
-/// Elements of a where the condition is true, and of b elsewhere, with NumPy's broadcasting. The condition is bool, a and b are of
-/// one dtype, which may be any.
+/// Selects elements of a where the condition is true, and of b elsewhere, with NumPy's broadcasting. The condition is
+/// bool. a and b have the same dtype, of any kind.
 ADEAD_API
 adead_status adead_tensor_where(const adead_context *context,
                                 const adead_tensor *condition,
@@ -2368,64 +2353,65 @@ adead_status adead_tensor_where(const adead_context *context,
                                 const adead_tensor *b,
                                 adead_tensor **out);
 
-/// Another dtype. Floats widen exactly and narrow to nearest even; floats become integers towards zero, saturated, NaN
-/// as 0; integers keep their low bits; what is not 0, NaN among it, is true as a bool.
+/// Converts x to another dtype. Floats widen exactly and narrow to nearest even. Floats become integers by rounding
+/// towards zero with saturation, and NaN becomes 0. Integers keep their low bits. As a bool, every value except 0 is
+/// true, including NaN.
 ADEAD_API
 adead_status adead_tensor_cast(const adead_context *context,
                                const adead_tensor *x,
                                adead_dtype dtype,
                                adead_tensor **out);
 
-/// Decodes an .adead file, an AGPU binary, an AHYB file, .hex text or program text: which one, the bytes say.
-/// `invalid_program` with the offset where they are malformed. What instructions mean is checked by
-/// `adead_program_validate`. docs/program-format.md has the formats.
+/// Decodes an .adead file, an AGPU binary, an AHYB file, .hex text or program text. The bytes determine the format.
+/// `invalid_program` reports the offset at which they are malformed. `adead_program_validate` checks the meaning of
+/// instructions. docs/program-format.md specifies the formats.
 ADEAD_API adead_status adead_program_decode(const void *data, size_t bytes, adead_program **out);
 
 /// Decodes a file. `io` if it can't be read.
 ADEAD_API adead_status adead_program_load(const char *path, adead_program **out);
 
-/// Assembles program text, ".adead 1" or ".agpu 1". `invalid_program` with the line where it is malformed.
+/// Assembles program text, ".adead 1" or ".agpu 1". `invalid_program` reports the malformed line.
 ADEAD_API adead_status adead_program_assemble(const char *source, adead_program **out);
 
-/// Gives a program up; NULL is fine.
+/// Destroys a program; NULL is allowed.
 ADEAD_API void adead_program_destroy(adead_program *program);
 
-/// What the program was decoded from.
+/// Returns the format that the program was decoded from.
 ADEAD_API adead_status adead_program_format(const adead_program *program, adead_format *out);
 
-/// The number of instructions.
+/// Returns the number of instructions.
 ADEAD_API adead_status adead_program_length(const adead_program *program, size_t *out);
 
-/// The program as a file of `format`: .adead, AGPU, .hex or text, of `out_bytes` bytes at `out_data` with a NUL behind
-/// them. They belong to the program and go with it. `unsupported` where a format has no words for it.
+/// Encodes the program as a file of `format`: .adead, AGPU, .hex or text. The `out_bytes` bytes at `out_data` are
+/// followed by a NUL, and live as long as the program. `unsupported` if the format can't express the program.
 ADEAD_API
 adead_status adead_program_encode(const adead_program *program,
                                   adead_format format,
                                   const void **out_data,
                                   size_t *out_bytes);
 
-/// Text that `adead_program_assemble` makes this program of again. It belongs to the program and goes with it.
+/// Returns text from which `adead_program_assemble` makes this program again. The text lives as long as the program.
 ADEAD_API adead_status adead_program_disassemble(const adead_program *program, const char **out);
 
-/// How many things a user should know of the program: parts that were skipped, opcodes that do nothing.
+/// Returns the number of notes on the program, such as skipped parts and opcodes that do nothing.
 ADEAD_API adead_status adead_program_note_count(const adead_program *program, size_t *out);
 
-/// One of those. It belongs to the program and goes with it.
+/// Returns note `index`. The text lives as long as the program.
 ADEAD_API adead_status adead_program_note_at(const adead_program *program, size_t index, const char **out);
 
-/// The number of named inputs and outputs.
+/// Returns the number of named inputs and outputs.
 ADEAD_API adead_status adead_program_slot_count(const adead_program *program, size_t *out);
 
-/// One of them. The caller sets `out->struct_size`.
+/// Describes input or output `index`. The caller sets `out->struct_size`.
 ADEAD_API adead_status adead_program_slot_at(const adead_program *program, size_t index, adead_slot *out);
 
-/// Checks everything that can be without data, and gives the most bytes that registers, temporaries and outputs take at
-/// once; `memory_limit` 0 is the default limit. `invalid_program` with the offset or line; `out_of_memory` above the
-/// limit.
+/// Checks the program as far as is possible without data. Returns the most bytes that registers, temporaries and
+/// outputs take at the same time. `memory_limit` 0 is the default limit. `invalid_program` reports the offset or line;
+/// `out_of_memory` if the program needs more than the limit.
 ADEAD_API adead_status adead_program_validate(const adead_program *program, size_t memory_limit, size_t *out);
 
-/// Validates a program, binds `count` tensors to its slots by name and runs it. `options` may be NULL. If anything fails
-/// there is no outcome, and nothing of the caller's has changed.
+/// Validates a program, binds `count` tensors to its slots by name, and runs it. `options` may be NULL. On an error
+/// there is no outcome, and no data of the caller has changed.
 ADEAD_API
 adead_status adead_program_run(const adead_context *context,
                                const adead_program *program,
@@ -2435,76 +2421,80 @@ adead_status adead_program_run(const adead_context *context,
                                const adead_run_options *options,
                                adead_outcome **out);
 
-/// Gives an outcome up; NULL is fine. Tensors taken from it stay.
+/// Destroys an outcome; NULL is allowed. Tensors taken from it stay valid.
 ADEAD_API void adead_outcome_destroy(adead_outcome *outcome);
 
-/// The output of that name, as a handle of the caller's. `invalid_argument` if there is none.
+/// Returns the output of a name, as a new handle that the caller must destroy. `invalid_argument` if there is none.
 ADEAD_API adead_status adead_outcome_output(const adead_outcome *outcome, const char *name, adead_tensor **out);
 
-/// The number of outputs.
+/// Returns the number of outputs.
 ADEAD_API adead_status adead_outcome_output_count(const adead_outcome *outcome, size_t *out);
 
-/// The name of output `index`, in the order of the program's slots. It belongs to the outcome and goes with it.
+/// Returns the name of output `index`, in the order of the program's slots. The text lives as long as the outcome.
 ADEAD_API adead_status adead_outcome_output_name(const adead_outcome *outcome, size_t index, const char **out);
 
-/// The run in numbers. The caller sets `out->struct_size`.
+/// Reports the statistics of the run. The caller sets `out->struct_size`.
 ADEAD_API adead_status adead_outcome_report(const adead_outcome *outcome, adead_outcome_stats *out);
 
-/// The number of instructions that were traced: all of the program's.
+/// Returns the number of traced instructions: all of the program's.
 ADEAD_API adead_status adead_outcome_trace_count(const adead_outcome *outcome, size_t *out);
 
-/// What instruction `index` did. The caller sets `out->struct_size`.
+/// Reports the statistics of instruction `index`. The caller sets `out->struct_size`.
 ADEAD_API adead_status adead_outcome_trace_at(const adead_outcome *outcome, size_t index, adead_trace *out);
 
-/// An allocator of `blocks` blocks (0: 65536) of `block_size` bytes (0: 4096), a power of two from 64 bytes to 1 GiB.
-/// Memory is used when it is first written. `out_of_memory` if the system refuses.
+/// Creates an allocator of `blocks` blocks (0: 65536) of `block_size` bytes (0: 4096), a power of two from 64 bytes to
+/// 1 GiB. The system provides memory when it is first written. `out_of_memory` if the system refuses.
 ADEAD_API adead_status adead_allocator_create(size_t block_size, size_t blocks, adead_allocator **out);
 
-/// Gives an allocator and its memory up; NULL is fine.
+/// Destroys an allocator and frees its memory; NULL is allowed.
 ADEAD_API void adead_allocator_destroy(adead_allocator *allocator);
 
-/// The offset of at least `bytes` bytes, a multiple of the block size; 0 bytes take one block. `out_of_memory` if no
-/// free run of blocks is long enough.
+/// Allocates at least `bytes` bytes and returns their offset, a multiple of the block size. 0 bytes take one block.
+/// `out_of_memory` if no free run of blocks is long enough.
 ADEAD_API adead_status adead_allocator_alloc(adead_allocator *allocator, size_t bytes, size_t *out);
 
-/// Gives back the allocation at `offset`. `invalid_argument`, and nothing changes, if none starts there.
+/// Frees the allocation at `offset`. `invalid_argument`, and nothing changes, if none starts there.
 ADEAD_API adead_status adead_allocator_free(adead_allocator *allocator, size_t offset);
 
-/// Frees everything. What follows gets the offsets that a new allocator would give.
+/// Frees everything. Later allocations get the offsets that a new allocator would give.
 ADEAD_API adead_status adead_allocator_reset(adead_allocator *allocator);
 
-/// The memory of the allocation at `offset`, until it is freed or the allocator reset or destroyed. Fresh memory is
-/// zero, memory used again keeps its bytes. `invalid_argument` if none starts there.
+/// Returns the address of the allocation at `offset`. It is valid until the allocation is freed or the allocator is
+/// reset or destroyed. Fresh memory is zero; reused memory keeps its bytes. `invalid_argument` if no allocation starts
+/// there.
 ADEAD_API adead_status adead_allocator_pointer(const adead_allocator *allocator, size_t offset, void **out);
 
-/// The bytes of the allocation at `offset`, a multiple of the block size. `invalid_argument` if none starts there.
+/// Returns the bytes of the allocation at `offset`, a multiple of the block size. `invalid_argument` if none starts
+/// there.
 ADEAD_API adead_status adead_allocator_size(const adead_allocator *allocator, size_t offset, size_t *out);
 
-/// What the allocator has. The caller sets `out->struct_size`.
+/// Reports the state of the allocator. The caller sets `out->struct_size`.
 ADEAD_API adead_status adead_allocator_report(const adead_allocator *allocator, adead_allocator_stats *out);
 
-/// An arena of `bytes` bytes that grows to `limit` bytes at most. `bytes` 0: it takes 64 KiB when it is first used;
-/// `limit` 0: no limit. With both the same it never grows. `invalid_argument` if `bytes` is above `limit`.
+/// Creates an arena of `bytes` bytes that grows to at most `limit` bytes. With `bytes` 0 it takes 64 KiB at the first
+/// use; with `limit` 0 it has no limit. If both are equal it never grows. `invalid_argument` if `bytes` is above
+/// `limit`.
 ADEAD_API adead_status adead_arena_create(size_t bytes, size_t limit, adead_arena **out);
 
-/// Gives an arena and its memory up; NULL is fine.
+/// Destroys an arena and frees its memory; NULL is allowed.
 ADEAD_API void adead_arena_destroy(adead_arena *arena);
 
-/// `bytes` bytes on a multiple of `align`, a power of two up to 4096, until the arena is reset or destroyed. Fresh
-/// memory is zero, memory used again keeps its bytes. `out_of_memory` at the limit or when the system has no more.
+/// Allocates `bytes` bytes at a multiple of `align`, a power of two up to 4096. They are valid until the arena is reset
+/// or destroyed. Fresh memory is zero; reused memory keeps its bytes. `out_of_memory` at the limit, or when the system
+/// has no more.
 ADEAD_API adead_status adead_arena_alloc(adead_arena *arena, size_t bytes, size_t align, void **out);
 
-/// Releases everything. The memory stays with the arena.
+/// Releases all allocations. The arena keeps the memory.
 ADEAD_API adead_status adead_arena_reset(adead_arena *arena);
 
-/// The bytes taken, padding between allocations included.
+/// Returns the bytes in use, including padding between allocations.
 ADEAD_API adead_status adead_arena_used(const adead_arena *arena, size_t *out);
 
-/// The bytes that the arena has from the system.
+/// Returns the bytes that the arena has taken from the system.
 ADEAD_API adead_status adead_arena_capacity(const adead_arena *arena, size_t *out);
 
-/// Tiles of `tile_size` by `tile_size` elements of `element` bytes, one after the other in row-major order, each
-/// row-major within. Rows and columns are padded to multiples of `tile_size`.
+/// Creates a layout of tiles of `tile_size` by `tile_size` elements of `element` bytes. The tiles follow each other in
+/// row-major order, and each is row-major inside. Rows and columns are padded to multiples of `tile_size`.
 ADEAD_API
 adead_status adead_layout_optimize_matrix(size_t element,
                                           size_t rows,
@@ -2512,7 +2502,7 @@ adead_status adead_layout_optimize_matrix(size_t element,
                                           size_t tile_size,
                                           adead_layout **out);
 
-/// Rows that begin at multiples of `alignment` bytes, a multiple of `element`.
+/// Creates a layout whose rows begin at multiples of `alignment` bytes, a multiple of `element`.
 ADEAD_API
 adead_status adead_layout_align(size_t element,
                                 size_t rows,
@@ -2520,25 +2510,26 @@ adead_status adead_layout_align(size_t element,
                                 size_t alignment,
                                 adead_layout **out);
 
-/// Elements that lie `stride` apart, side by side: structures of `stride` fields become an array of each field.
-/// `invalid_argument` unless `elements` is a multiple of `stride`.
+/// Creates a layout that puts elements `stride` apart next to each other. An array of structures with `stride` fields
+/// becomes an array of each field. `invalid_argument` unless `elements` is a multiple of `stride`.
 ADEAD_API adead_status adead_layout_coalesce(size_t element, size_t elements, size_t stride, adead_layout **out);
 
-/// Morton (Z) order: bits of row and column alternate in an element's place, the column's first, and the higher bits of
-/// the longer side are above them. Rows and columns are padded to powers of two.
+/// Creates a layout in Morton (Z) order. Bits of row and column alternate in an element's index, the column's first.
+/// The higher bits of the longer side are above them. Rows and columns are padded to powers of two.
 ADEAD_API adead_status adead_layout_morton(size_t element, size_t rows, size_t cols, adead_layout **out);
 
-/// Gives a layout up; NULL is fine.
+/// Destroys a layout; NULL is allowed.
 ADEAD_API void adead_layout_destroy(adead_layout *layout);
 
-/// Rows and columns as laid out, with the padding; of coalesced elements the fields and the structures.
+/// Writes the rows and columns of the arranged matrix, with padding. For coalesced elements these are the fields and
+/// the structures.
 ADEAD_API adead_status adead_layout_dims(const adead_layout *layout, size_t *out_rows, size_t *out_cols);
 
-/// Bytes of the plain matrix, and as laid out with the padding.
+/// Writes the bytes of the plain matrix, and of the arranged one with padding.
 ADEAD_API adead_status adead_layout_bytes(const adead_layout *layout, size_t *out_plain, size_t *out_arranged);
 
-/// Arranges a plain matrix: `bytes` and `out_bytes` are what `adead_layout_bytes` says, else `shape_mismatch`. `data` and
-/// `out` must not overlap.
+/// Arranges a plain matrix. `bytes` and `out_bytes` must be the sizes that `adead_layout_bytes` gives, or else the call
+/// fails with `shape_mismatch`. `data` and `out` must not overlap.
 ADEAD_API
 adead_status adead_layout_arrange(const adead_layout *layout,
                                   const void *data,
@@ -2546,7 +2537,7 @@ adead_status adead_layout_arrange(const adead_layout *layout,
                                   void *out,
                                   size_t out_bytes);
 
-/// Makes the plain matrix of an arranged one: the inverse of `adead_layout_arrange`. Padding is not looked at.
+/// Makes the plain matrix from an arranged one: the inverse of `adead_layout_arrange`. Ignores the padding.
 ADEAD_API
 adead_status adead_layout_restore(const adead_layout *layout,
                                   const void *data,
@@ -2554,17 +2545,17 @@ adead_status adead_layout_restore(const adead_layout *layout,
                                   void *out,
                                   size_t out_bytes);
 
-/// Whether there is a GPU: 0 or 1. It is not opened.
+/// Writes whether the machine has a GPU: 0 or 1. Opens no GPU.
 ADEAD_API adead_status adead_flat_gpu_available(int32_t *out);
 
-/// How many GPUs there are. They are numbered from 0, the preferred one first.
+/// Writes how many GPUs the machine has. They are numbered from 0, the preferred one first.
 ADEAD_API adead_status adead_flat_device_count(int32_t *out);
 
-/// What a device is reached through: "cpu" where `use_gpu` is 0, else "cuda" or "vulkan". The text stays.
+/// Writes the backend of a device: "cpu" if `use_gpu` is 0, else "cuda" or "vulkan". The text is never freed.
 ADEAD_API adead_status adead_flat_backend_name(int32_t use_gpu, int32_t device, const char **out);
 
-/// A matrix of zeros, in the memory of GPU `device`, or of the CPU where `use_gpu` is 0 (`device` is then 0). `out_of_memory`
-/// with the bytes asked and free, `backend_unavailable` where there is no such GPU.
+/// Creates a matrix of zeros in the memory of GPU `device`, or of the CPU if `use_gpu` is 0 (then `device` must be 0).
+/// `out_of_memory` reports the bytes asked and free. `backend_unavailable` if there is no such GPU.
 ADEAD_API
 adead_status adead_flat_alloc_zeros(int64_t rows,
                                     int64_t cols,
@@ -2572,7 +2563,7 @@ adead_status adead_flat_alloc_zeros(int64_t rows,
                                     int32_t device,
                                     adead_flat_handle *out);
 
-/// The same of ones.
+/// Creates a matrix of ones, as `adead_flat_alloc_zeros` does.
 ADEAD_API
 adead_status adead_flat_alloc_ones(int64_t rows,
                                    int64_t cols,
@@ -2580,7 +2571,7 @@ adead_status adead_flat_alloc_ones(int64_t rows,
                                    int32_t device,
                                    adead_flat_handle *out);
 
-/// The same with a copy of rows * cols values.
+/// Creates a matrix with a copy of rows * cols values, as `adead_flat_alloc_zeros` does.
 ADEAD_API
 adead_status adead_flat_alloc_upload(const float *values,
                                      int64_t rows,
@@ -2589,38 +2580,38 @@ adead_status adead_flat_alloc_upload(const float *values,
                                      int32_t device,
                                      adead_flat_handle *out);
 
-/// Frees a matrix. Work that was given to a stream before still has it.
+/// Frees a matrix. Work that a stream was given before can still use it.
 ADEAD_API adead_status adead_flat_free(adead_flat_handle matrix);
 
-/// The rows and columns of a matrix. Either pointer may be NULL.
+/// Writes the rows and columns of a matrix. Either pointer may be NULL.
 ADEAD_API adead_status adead_flat_shape(adead_flat_handle matrix, int64_t *rows, int64_t *cols);
 
-/// Where a matrix is. Either pointer may be NULL.
+/// Writes which device holds a matrix. Either pointer may be NULL.
 ADEAD_API adead_status adead_flat_device(adead_flat_handle matrix, int32_t *use_gpu, int32_t *device);
 
-/// Copies `count` values to a matrix, behind everything that it is used in. `shape_mismatch` unless `count` is rows * cols.
-ADEAD_API
-adead_status adead_flat_upload(adead_flat_handle matrix,
-                               const float *values,
-                               int64_t count);
+/// Copies `count` values to a matrix, after all earlier work that uses it. `shape_mismatch` unless `count` is rows *
+/// cols.
+ADEAD_API adead_status adead_flat_upload(adead_flat_handle matrix, const float *values, int64_t count);
 
-/// Waits for what computes a matrix and copies its `count` values to `values`. `shape_mismatch` as for uploads.
+/// Waits for the work that computes a matrix, and copies its `count` values to `values`. `shape_mismatch` unless
+/// `count` is rows * cols.
 ADEAD_API adead_status adead_flat_download(adead_flat_handle matrix, float *values, int64_t count);
 
-/// A copy of a matrix on another device, or on the same one.
+/// Copies a matrix to another device, or to a new matrix on the same one.
 ADEAD_API adead_status adead_flat_to(adead_flat_handle matrix, int32_t use_gpu, int32_t device, adead_flat_handle *out);
 
-/// a times b: [m, k] and [k, n] give [m, n]. On the device where both are, on `stream`, or on the device's own where it is 0.
-/// It returns when the work is enqueued.
+/// Multiplies a and b: [m, k] and [k, n] give [m, n]. The work runs on the device that holds both, on `stream`, or on
+/// the device's own stream if `stream` is 0. The call returns when the work is enqueued.
 ADEAD_API
 adead_status adead_flat_matmul(adead_flat_handle a,
                                adead_flat_handle b,
                                adead_flat_handle stream,
                                adead_flat_handle *out);
 
-/// Any operation of docs/operations.md by its name, into a matrix that is there: `count` operands in its order, 0 for an
-/// optional one that is absent, and attributes as "name=value;name=value" or NULL. All are matrices of one device; `result` has
-/// the shape that follows and is none of the operands. `stream` as for a product.
+/// Runs any operation of docs/operations.md by its name, into an existing matrix. `count` operands are in its order,
+/// with 0 for an absent optional one. Attributes are "name=value;name=value" or NULL. All matrices must be on one
+/// device. `result` must have the shape that follows from the operands, and must not be one of them. `stream` is as for
+/// a product.
 ADEAD_API
 adead_status adead_flat_run(const char *op,
                             const adead_flat_handle *operands,
@@ -2629,24 +2620,21 @@ adead_status adead_flat_run(const char *op,
                             adead_flat_handle stream,
                             adead_flat_handle result);
 
-/// A stream: work given to it is done in order, beside that of other streams. A matrix that is used in another stream than
-/// before waits for what the former has.
-ADEAD_API
-adead_status adead_flat_stream_create(int32_t use_gpu,
-                                      int32_t device,
-                                      adead_flat_handle *out);
+/// Creates a stream. Its work runs in order, concurrently with other streams' work. Before a stream uses a matrix, it
+/// waits for the work of the stream that used the matrix last.
+ADEAD_API adead_status adead_flat_stream_create(int32_t use_gpu, int32_t device, adead_flat_handle *out);
 
-/// Waits for all that a stream was given. The first error that the device found in it.
+/// Waits for all work of a stream. Returns the first error that the device found in it.
 ADEAD_API adead_status adead_flat_stream_sync(adead_flat_handle stream);
 
-/// Whether a stream has done all that it was given: 0 or 1.
+/// Writes whether a stream has finished all its work: 0 or 1.
 ADEAD_API adead_status adead_flat_stream_query(adead_flat_handle stream, int32_t *out);
 
 /// Waits for a stream and frees it.
 ADEAD_API adead_status adead_flat_stream_destroy(adead_flat_handle stream);
 
-/// Enqueues copies of `counts[i]` values at `values[i]` to `matrices[i]`, `batch` of them; the values are the caller's again
-/// when it returns. Everything is checked before anything is enqueued.
+/// Enqueues `batch` uploads of `counts[i]` values at `values[i]` to `matrices[i]`. The caller may reuse the values when
+/// the call returns. All arguments are checked before anything is enqueued.
 ADEAD_API
 adead_status adead_flat_async_upload_batch(adead_flat_handle stream,
                                            const adead_flat_handle *matrices,
@@ -2654,40 +2642,34 @@ adead_status adead_flat_async_upload_batch(adead_flat_handle stream,
                                            const int64_t *counts,
                                            int32_t batch);
 
-/// How many matrices and streams there are.
+/// Writes how many matrices and streams exist.
 ADEAD_API adead_status adead_flat_count(int64_t *out);
 
-/// Waits for all work, frees every matrix and stream and closes every device. Numbers from before are invalid.
+/// Waits for all work, frees every matrix and stream, and closes every device. All earlier numbers become invalid.
 ADEAD_API adead_status adead_flat_reset(void);
 
-/// Memory for a batch of so many bytes, to be filled before `next` returns. It is used again for later batches and has what
-/// they left. `out_of_memory` with the bytes.
-ADEAD_API
-adead_status adead_batch_memory(adead_batch *batch,
-                                size_t bytes,
-                                void **out);
+/// Returns memory for a batch of `bytes` bytes, which `next` must fill before it returns. Later batches reuse the
+/// memory and find the earlier bytes in it. `out_of_memory` reports the bytes.
+ADEAD_API adead_status adead_batch_memory(adead_batch *batch, size_t bytes, void **out);
 
-/// A batch of bytes that the caller has. They must stay until `next` is asked again or its batches are given up; those given to a
-/// loader until it is given up.
-ADEAD_API
-adead_status adead_batch_borrow(adead_batch *batch,
-                                const void *data,
-                                size_t bytes);
+/// Makes a batch of bytes that the caller owns. They must stay valid until `next` is asked again or the run is
+/// destroyed; for a loader, until the loader is destroyed.
+ADEAD_API adead_status adead_batch_borrow(adead_batch *batch, const void *data, size_t bytes);
 
-/// Takes batches through a device, at most `depth` at once, each on a stream of its own: it is uploaded, `work` enqueues work
-/// on it, and what it names as its result is brought to the host and given to `take`. 1 is sequential, 2 double buffering, 3
-/// triple buffering. `user` is passed to all three.
+/// Processes batches on a device, at most `depth` at once, each on its own stream. A batch is uploaded, and `work`
+/// enqueues work on it and names a result. The result is downloaded and passed to `take`. Depth 1 is sequential, 2
+/// double buffering, 3 triple buffering. `user` is passed to all three callbacks.
 ///
-/// The results are those of a loop that does one batch after the other, whatever the depth: work of a batch begins when the
-/// work of the batch before is done, so `work` may read and write buffers that all batches share. Uploads and downloads run
-/// beside it. Everything is called in the caller's thread, results in the order of the batches, `next` only when fewer than
-/// `depth` are under way.
+/// At every depth the results equal those of a loop that processes one batch after the other. A batch's work begins
+/// when the work of the batch before is done, so `work` may read and write buffers that all batches share. Uploads and
+/// downloads overlap with the work. The caller's thread makes all calls. `take` gets results in the order of the
+/// batches. `next` is called only while fewer than `depth` batches are in flight.
 ///
-/// What `next`, `work` or the device finds wrong with a batch is returned when the batches before it were given to `take`;
-/// what `take` returns, at once. Then nothing more is started, what is under way is waited for, and everything is freed. The text
-/// of the error says which callback failed for which batch, and what it was told last by this library. `invalid_argument`
-/// unless the depth is from 1 to `ADEAD_OVERLAP_MAX_DEPTH`. As with all functions of batches and loaders, `unsupported` in a
-/// library built with ADEAD_MINIMAL.
+/// An error that `next`, `work` or the device finds in a batch is returned after `take` got the batches before it. An
+/// error of `take` is returned at once. Then no other batch starts, the batches in flight finish, and everything is
+/// freed. The error's text says which callback failed for which batch, and has the last error text that this library
+/// gave the callback. `invalid_argument` unless the depth is from 1 to `ADEAD_OVERLAP_MAX_DEPTH`. Like all functions of
+/// batches and loaders, `unsupported` in a library built with ADEAD_MINIMAL.
 ADEAD_API
 adead_status adead_overlap(const adead_context *context,
                            size_t depth,
@@ -2696,7 +2678,7 @@ adead_status adead_overlap(const adead_context *context,
                            adead_take take,
                            void *user);
 
-/// The same without a `take`: its results are asked for one by one, by `adead_batches_next`.
+/// Starts a run like `adead_overlap`, without `take`: the caller asks for each result with `adead_batches_next`.
 ADEAD_API
 adead_status adead_batches_create(const adead_context *context,
                                   size_t depth,
@@ -2705,118 +2687,97 @@ adead_status adead_batches_create(const adead_context *context,
                                   void *user,
                                   adead_batches **out);
 
-/// Starts batches while fewer than the depth are under way, and waits for the oldest: its index and its result, which stays
-/// until the next call. Where there is none any more, `data` is NULL. An error comes in its batch's place, once; then
-/// there is none any more. Not from a callback of theirs.
-ADEAD_API
-adead_status adead_batches_next(adead_batches *batches,
-                                size_t *index,
-                                const void **data,
-                                size_t *bytes);
+/// Starts batches while fewer than the depth are in flight, and waits for the oldest. Returns its index and its result,
+/// which is valid until the next call. `data` is NULL when no batch is left. An error is returned once, in its batch's
+/// place; then no batch is left. Must not be called from one of the run's callbacks.
+ADEAD_API adead_status adead_batches_next(adead_batches *batches, size_t *index, const void **data, size_t *bytes);
 
-/// Starts no more, waits for what is under way, and gives all of it up; NULL is fine. Not from a callback of theirs.
+/// Destroys a run: starts no more batches, and waits for those in flight. NULL is allowed. Must not be called from one
+/// of the run's callbacks.
 ADEAD_API void adead_batches_destroy(adead_batches *batches);
 
-/// Of which batch: the first one is 0.
+/// Returns the index of the batch; the first one is 0.
 ADEAD_API size_t adead_stage_index(const adead_stage *stage);
 
-/// The stream of the batch. Work on it finds the batch there.
+/// Returns the stream of the batch. Its upload comes before all work on this stream.
 ADEAD_API adead_stream *adead_stage_stream(const adead_stage *stage);
 
-/// The batch on the device: a buffer of exactly its bytes.
+/// Returns the batch on the device: a buffer of exactly its bytes.
 ADEAD_API adead_buffer *adead_stage_input(const adead_stage *stage);
 
-/// A buffer of so many bytes for results and intermediate values. The n-th call for a batch gives what the n-th call gave for
-/// an earlier one, with what it had, if that had the same size; else a new one, zeroed. `out_of_memory` with the bytes asked
-/// and free.
-ADEAD_API
-adead_status adead_stage_buffer(adead_stage *stage,
-                                size_t bytes,
-                                adead_buffer **out);
+/// Returns a buffer of `bytes` bytes for results and intermediate values. The n-th call for a batch reuses the buffer
+/// of an earlier batch's n-th call, with its old bytes, if the size is the same. Otherwise it returns a new buffer of
+/// zeros. `out_of_memory` reports the bytes asked and free.
+ADEAD_API adead_status adead_stage_buffer(adead_stage *stage, size_t bytes, adead_buffer **out);
 
-/// What comes to the host when the work is done: bytes of a buffer from an offset on. The last call counts; without one, a
-/// result of no bytes says that the batch is done.
-ADEAD_API
-adead_status adead_stage_result(adead_stage *stage,
-                                const adead_buffer *buffer,
-                                size_t offset,
-                                size_t bytes);
+/// Sets the result of the batch: bytes of a buffer from an offset on, to be downloaded when the work is done. The last
+/// call counts. Without a call, the result has no bytes, and its arrival says that the batch is done.
+ADEAD_API adead_status adead_stage_result(adead_stage *stage, const adead_buffer *buffer, size_t offset, size_t bytes);
 
-/// Starts a thread that asks `next` for batches, at most `ahead` before who takes them, counting the one that is being made.
-/// `invalid_argument` unless `ahead` is at least 1, `io` where the system has no thread to give.
-ADEAD_API
-adead_status adead_loader_create(adead_next next,
-                                 void *user,
-                                 size_t ahead,
-                                 adead_loader **out);
+/// Starts a thread that asks `next` for batches. It is at most `ahead` batches before the consumer, including the one
+/// that is being made. `invalid_argument` unless `ahead` is at least 1. `io` if the system can't start a thread.
+ADEAD_API adead_status adead_loader_create(adead_next next, void *user, size_t ahead, adead_loader **out);
 
-/// Waits for the next batch: its bytes, until the next call for this loader, and NULL when there is none any more. What
-/// `next` returned in place of a batch is returned once, behind the batches before it; then there is none any more.
+/// Waits for the next batch. Its bytes stay valid until the next call for this loader; NULL means that no batch is
+/// left. An error that `next` returned is returned once, after the batches before it; then no batch is left.
 ADEAD_API adead_status adead_loader_next(adead_loader *loader, const void **data, size_t *bytes);
 
-/// Stops the thread, waits for a batch that is just being made, and gives the loader up; NULL is fine. Not from its own
-/// `next`.
+/// Stops the thread, waits for the batch that is being made, and destroys the loader. NULL is allowed. Must not be
+/// called from the loader's own `next`.
 ADEAD_API void adead_loader_destroy(adead_loader *loader);
 
-/// Begins to record what a context and its streams do, in every thread: up to so many records, 0 for 65,536, and what is
-/// beyond is only counted. `invalid_argument` while another profile of the context is under way. The context may be
-/// closed before the profile. As with all functions of profiles, `unsupported` in a library built with ADEAD_MINIMAL.
+/// Starts to record the work of a context and its streams, in every thread. It keeps at most `records` records; 0
+/// means 65,536. Records beyond the limit are only counted. `invalid_argument` while another profile of the context is
+/// active. The context may be closed before the profile. Like all functions of profiles, `unsupported` in a library built
+/// with ADEAD_MINIMAL.
 ADEAD_API
 adead_status adead_profile_begin(const adead_context *context,
                                  size_t records,
                                  adead_profile **out);
 
-/// Ends it, and it can be asked for what it recorded. Waits for what the context enqueued; synchronise streams of your
-/// own before. `invalid_argument` if it is finished already.
+/// Ends the profile, so that its records can be read. Waits for everything that the context has enqueued; synchronise
+/// your own streams before. `invalid_argument` if the profile has already ended.
 ADEAD_API adead_status adead_profile_finish(adead_profile *profile);
 
-/// Gives a profile up; NULL is fine. One that is under way ends.
+/// Destroys a profile; NULL is allowed. An active profile ends.
 ADEAD_API void adead_profile_destroy(adead_profile *profile);
 
-/// What was recorded, in numbers. `not_ready` while the profile is under way. The caller sets `out->struct_size`.
+/// Reports the summary. `not_ready` while the profile is active. The caller sets `out->struct_size`.
 ADEAD_API adead_status adead_profile_report(const adead_profile *profile, adead_profile_summary *out);
 
-/// Record `index`, in the order in which the calls returned. `not_ready` while the profile is under way. The caller sets
-/// `out->struct_size`.
-ADEAD_API
-adead_status adead_profile_record_at(const adead_profile *profile,
-                                     size_t index,
-                                     adead_profile_record *out);
+/// Reports record `index`, in the order in which the calls returned. `not_ready` while the profile is active. The
+/// caller sets `out->struct_size`.
+ADEAD_API adead_status adead_profile_record_at(const adead_profile *profile, size_t index, adead_profile_record *out);
 
-/// Total `index`: what took longest is first. `not_ready` while the profile is under way. The caller sets
-/// `out->struct_size`.
+/// Reports total `index`; the one with the longest total time is first. `not_ready` while the profile is active. The
+/// caller sets `out->struct_size`.
 ADEAD_API adead_status adead_profile_total_at(const adead_profile *profile, size_t index, adead_profile_total *out);
 
-/// Device `index` of those that worked. `not_ready` while the profile is under way. The caller sets `out->struct_size`.
+/// Reports device `index` of those that worked. `not_ready` while the profile is active. The caller sets
+/// `out->struct_size`.
 ADEAD_API adead_status adead_profile_device_at(const adead_profile *profile, size_t index, adead_profile_device *out);
 
-/// A table: a line for each kind of work, device and reason, what took longest first, and what the devices did. The text
-/// belongs to the profile and goes with it. `not_ready` while the profile is under way.
-ADEAD_API
-adead_status adead_profile_table(const adead_profile *profile,
-                                 const char **out);
+/// Returns a table with a line for each kind of work, device and reason, longest time first, and a summary of the
+/// devices. The text lives as long as the profile. `not_ready` while the profile is active.
+ADEAD_API adead_status adead_profile_table(const adead_profile *profile, const char **out);
 
-/// All of it as JSON: an object with `ns`, `busy_ns`, `overlapped_ns`, `overlap`, `dropped` and the lists `devices`, `totals`
-/// and `records`. The text belongs to the profile and goes with it. `not_ready` while the profile is under way.
-ADEAD_API
-adead_status adead_profile_json(const adead_profile *profile,
-                                const char **out);
+/// Returns the whole report as JSON: an object with `ns`, `busy_ns`, `overlapped_ns`, `overlap`, `dropped` and the
+/// lists `devices`, `totals` and `records`. The text lives as long as the profile. `not_ready` while the profile is
+/// active.
+ADEAD_API adead_status adead_profile_json(const adead_profile *profile, const char **out);
 
-/// A trace in Chrome's format, for Perfetto and chrome://tracing. The text belongs to the profile and goes with it.
-/// `not_ready` while the profile is under way.
+/// Returns a trace in Chrome's format, for Perfetto and chrome://tracing. The text lives as long as the profile.
+/// `not_ready` while the profile is active.
 ADEAD_API adead_status adead_profile_trace(const adead_profile *profile, const char **out);
 
-/// Gives what the runtime tells of itself, from a level on, to a callback, with a pointer of the caller's; one for the
-/// process, the last one that was given. NULL is none: then `ADEAD_LOG` or adead.toml say what is printed to stderr, and
-/// `level` is not looked at. `unsupported` in a library built with ADEAD_MINIMAL.
+/// Sets the callback that receives the runtime's messages from a level up, with a pointer of the caller's. The process
+/// has one callback; the last call wins. With NULL, `ADEAD_LOG` or adead.toml decides what is printed to stderr, and
+/// `level` is ignored. `unsupported` in a library built with ADEAD_MINIMAL.
 ///
-/// The callback is called where a message comes from, by any thread, one call at a time, and not after this returns when
-/// another one is given. It must return: no longjmp and no exception leaves it. It must not call adead, which may hold locks
-/// of its own; `adead_log_set` there is `invalid_argument`.
-ADEAD_API
-adead_status adead_log_set(adead_log_level level,
-                           adead_log_callback callback,
-                           void *user);
+/// Any thread may call the callback, where the message arises, one call at a time. The old callback is not called after
+/// `adead_log_set` has returned. A callback must return: no longjmp and no exception may leave it. It must not call
+/// adead, which may hold its own locks; `adead_log_set` there returns `invalid_argument`.
+ADEAD_API adead_status adead_log_set(adead_log_level level, adead_log_callback callback, void *user);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -264,9 +264,9 @@ constexpr const char *name(GeluForm value) noexcept {
 
 /// Whose work begins first.
 enum class Priority : adead_priority {
-  /// As most streams.
+  /// The default.
   normal = ADEAD_PRIORITY_NORMAL,
-  /// Before the others: short work whose result is waited for, beside work that takes long.
+  /// Begins before other streams: for short work that somebody waits for, beside long work.
   high = ADEAD_PRIORITY_HIGH,
 };
 
@@ -281,9 +281,9 @@ constexpr const char *name(Priority value) noexcept {
 
 /// How a device keeps the arithmetic contract.
 enum class ContractLevel : adead_contract_level {
-  /// Its own instructions have the contract's bits.
+  /// The device's own instructions give the contract's bits.
   native = ADEAD_CONTRACT_NATIVE,
-  /// Some primitive is put together from others, exactly but more slowly.
+  /// Some primitive is composed of others: exact, but slower.
   emulated = ADEAD_CONTRACT_EMULATED,
 };
 
@@ -298,15 +298,15 @@ constexpr const char *name(ContractLevel value) noexcept {
 
 /// What kind of device.
 enum class DeviceKind : adead_device_kind {
-  /// The processor: its memory is the host's.
+  /// The processor, with the host's memory.
   cpu = ADEAD_KIND_CPU,
-  /// A GPU with memory of its own behind a bus.
+  /// A GPU with its own memory, behind a bus.
   discrete = ADEAD_KIND_DISCRETE,
-  /// A GPU in the processor, on the same memory chips.
+  /// A GPU in the processor, which shares the host's memory.
   integrated = ADEAD_KIND_INTEGRATED,
-  /// A GPU, or a part of one, that a hypervisor lends.
+  /// A GPU, or a part of one, that a hypervisor provides.
   virtual_ = ADEAD_KIND_VIRTUAL,
-  /// A GPU that is a program on the processor.
+  /// A GPU that a program on the processor emulates.
   software = ADEAD_KIND_SOFTWARE,
 };
 

@@ -1,6 +1,6 @@
 'use strict'
 
-// Finds the module of this platform: beside this file in a checkout, else in the package of the platform.
+// Finds this platform's module: beside this file in a checkout, or else in the platform's package.
 
 const { existsSync } = require('node:fs')
 const { join } = require('node:path')

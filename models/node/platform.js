@@ -1,10 +1,10 @@
 'use strict'
 
-/** The name of this platform's package, such as linux-x64-gnu. */
+/** Returns the name of this platform's package, such as linux-x64-gnu. */
 function platform() {
   const { platform, arch } = process
   if (platform === 'linux') {
-    // A report on the network would ask name servers.
+    // Otherwise the report would query name servers for network addresses.
     process.report.excludeNetwork = true
     const libc = process.report.getReport().header.glibcVersionRuntime ? 'gnu' : 'musl'
     return `linux-${arch}-${libc}`

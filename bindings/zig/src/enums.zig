@@ -217,33 +217,33 @@ pub const GeluForm = enum(c.adead_gelu_form) {
 
 /// Whose work begins first.
 pub const Priority = enum(c.adead_priority) {
-    /// As most streams.
+    /// The default.
     normal = c.ADEAD_PRIORITY_NORMAL,
-    /// Before the others: short work whose result is waited for, beside work that takes long.
+    /// Begins before other streams: for short work that somebody waits for, beside long work.
     high = c.ADEAD_PRIORITY_HIGH,
     _,
 };
 
 /// How a device keeps the arithmetic contract.
 pub const ContractLevel = enum(c.adead_contract_level) {
-    /// Its own instructions have the contract's bits.
+    /// The device's own instructions give the contract's bits.
     native = c.ADEAD_CONTRACT_NATIVE,
-    /// Some primitive is put together from others, exactly but more slowly.
+    /// Some primitive is composed of others: exact, but slower.
     emulated = c.ADEAD_CONTRACT_EMULATED,
     _,
 };
 
 /// What kind of device.
 pub const DeviceKind = enum(c.adead_device_kind) {
-    /// The processor: its memory is the host's.
+    /// The processor, with the host's memory.
     cpu = c.ADEAD_KIND_CPU,
-    /// A GPU with memory of its own behind a bus.
+    /// A GPU with its own memory, behind a bus.
     discrete = c.ADEAD_KIND_DISCRETE,
-    /// A GPU in the processor, on the same memory chips.
+    /// A GPU in the processor, which shares the host's memory.
     integrated = c.ADEAD_KIND_INTEGRATED,
-    /// A GPU, or a part of one, that a hypervisor lends.
+    /// A GPU, or a part of one, that a hypervisor provides.
     virtual = c.ADEAD_KIND_VIRTUAL,
-    /// A GPU that is a program on the processor.
+    /// A GPU that a program on the processor emulates.
     software = c.ADEAD_KIND_SOFTWARE,
     _,
 };
