@@ -23,7 +23,12 @@ pub(super) const INFO: OpInfo = OpInfo {
         let (n, row) = (ids.shape.rank(), &table.shape.dims()[1..]);
         let rank = n + row.len();
         if rank > MAX_RANK {
-            fail!(ShapeMismatch, "embedding: ids {} and table {} give rank {rank}; the most is {MAX_RANK}", ids.shape, table.shape);
+            fail!(
+                ShapeMismatch,
+                "embedding: ids {} and table {} give rank {rank}; the most is {MAX_RANK}",
+                ids.shape,
+                table.shape
+            );
         }
         let mut dims = [0; MAX_RANK];
         dims[..n].copy_from_slice(ids.shape.dims());

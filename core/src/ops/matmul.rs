@@ -186,7 +186,9 @@ fn added(attrs: &Attrs, inputs: Metas<'_>, n: usize, output: &Meta) -> Result<()
         Some(c) if !c.shape.broadcasts_to(&output.shape) => {
             fail!(ShapeMismatch, "matmul: C is {} and doesn't broadcast to the result {}", c.shape, output.shape)
         }
-        None if attrs.beta != 0.0 => fail!(InvalidArgument, "matmul: beta is not 0 but there is no C: give C, or set beta to 0"),
+        None if attrs.beta != 0.0 => {
+            fail!(InvalidArgument, "matmul: beta is not 0 but there is no C: give C, or set beta to 0")
+        }
         _ => {}
     }
     rules::vector_of("matmul", "bias", rules::optional(inputs, 3), n)
