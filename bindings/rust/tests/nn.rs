@@ -257,6 +257,18 @@ fn layers_compute_what_their_operations_do() {
         let embedding = Embedding::new(&w, context).unwrap();
         assert_eq!((embedding.count(), embedding.width()), (20, 12));
         same(embedding.forward(&ids).unwrap(), &ctx.embedding(&w, &ids).unwrap());
+        // Few ids and many, of which the last is none of the table's.
+        for count in [2, 1000] {
+            let mut ids = vec![7u32; count];
+            ids[count - 1] = 20;
+            let refused = refused(embedding.forward(&Tensor::new(&ids, &[count]).unwrap()));
+            assert_eq!(refused.0, Status::InvalidArgument, "{context:?}");
+            assert!(refused.1.contains(&format!("id 20 at position {}", count - 1)), "{}", refused.1);
+            same(
+                embedding.forward(&Tensor::new(&ids, &[count]).unwrap().rows(0, 1).unwrap()).unwrap(),
+                &w.rows(7, 1).unwrap(),
+            );
+        }
         let back = draw(7, &[12, 20]);
         let bare = Linear::new(&back, None, context).unwrap();
         let feed_forward = FeedForward::new(linear(), bare, Activation::Relu).unwrap();
