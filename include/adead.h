@@ -148,9 +148,9 @@ enum {
   ADEAD_OP_MAX = 21,
   /// The lowest index of the maximum, i64. `invalid_argument` of nothing.
   ADEAD_OP_ARGMAX = 22,
-  /// Mean and variance normalised over the last axis.
+  /// Mean and variance normalised over the last axis, of x or of x + residual.
   ADEAD_OP_LAYERNORM = 23,
-  /// Root mean square normalised over the last axis.
+  /// Root mean square normalised over the last axis, of x or of x + residual.
   ADEAD_OP_RMSNORM = 24,
   /// Softmax-weighted values: scaled dot-product attention.
   ADEAD_OP_ATTENTION = 25,
@@ -198,6 +198,14 @@ enum {
   ADEAD_OP_PAD = 57,
   /// Elements along an axis by index.
   ADEAD_OP_GATHER = 58,
+  /// Pairs of elements of the last axis turned by angles.
+  ADEAD_OP_ROPE = 59,
+  /// The sums of an axis's elements up to each.
+  ADEAD_OP_CUMSUM = 60,
+  /// The k greatest elements along an axis, the greatest first; of equals the one with the lower index.
+  ADEAD_OP_TOPK = 61,
+  /// The indices of the k greatest elements along an axis, i64; of equals the lower one first.
+  ADEAD_OP_ARGTOPK = 62,
   /// Whether a equals b; NaN equals nothing, and -0 equals +0.
   ADEAD_OP_EQUAL = 70,
   /// Whether a does not equal b; true of NaN.
@@ -2231,12 +2239,67 @@ adead_status adead_tensor_layernorm(const adead_context *context,
                                     float eps,
                                     adead_tensor **out);
 
+/// `adead_tensor_layernorm` of x + residual, two tensors of one shape: the bits are those of `adead_tensor_add` followed by it.
+ADEAD_API
+adead_status adead_tensor_add_layernorm(const adead_context *context,
+                                        const adead_tensor *x,
+                                        const adead_tensor *residual,
+                                        const adead_tensor *gamma,
+                                        const adead_tensor *beta,
+                                        float eps,
+                                        adead_tensor **out);
+
 /// `x / sqrt(mean(x^2) + eps)*gamma` over the last axis: x `[..., N]`, gamma `[N]` or NULL. The usual eps is 1e-5.
 ADEAD_API
 adead_status adead_tensor_rmsnorm(const adead_context *context,
                                   const adead_tensor *x,
                                   const adead_tensor *gamma,
                                   float eps,
+                                  adead_tensor **out);
+
+/// `adead_tensor_rmsnorm` of x + residual, two tensors of one shape: the bits are those of `adead_tensor_add` followed by it.
+ADEAD_API
+adead_status adead_tensor_add_rmsnorm(const adead_context *context,
+                                      const adead_tensor *x,
+                                      const adead_tensor *residual,
+                                      const adead_tensor *gamma,
+                                      float eps,
+                                      adead_tensor **out);
+
+/// Pairs of elements of x's last axis, turned by angles: (a, b) becomes `(a*cos - b*sin, b*cos + a*sin)`. A pair is element i of each
+/// half or, if `interleaved` is not 0, elements 2i and 2i + 1. cos and sin have one shape, which broadcasts to x's with the last
+/// dimension halved: such as `[S, D/2]` for x `[B, H, S, D]`.
+ADEAD_API
+adead_status adead_tensor_rope(const adead_context *context,
+                               const adead_tensor *x,
+                               const adead_tensor *cos,
+                               const adead_tensor *sin,
+                               int32_t interleaved,
+                               adead_tensor **out);
+
+/// The sums of an axis's elements up to each (a negative axis counts from the end). Rank 1 or more.
+ADEAD_API
+adead_status adead_tensor_cumsum(const adead_context *context,
+                                 const adead_tensor *x,
+                                 int32_t axis,
+                                 adead_tensor **out);
+
+/// The k greatest elements along an axis (a negative one counts from the end), the greatest first, in the order of `adead_tensor_max`:
+/// NaN comes first, and of equals the one with the lower index. `invalid_argument` if the axis has fewer than k.
+ADEAD_API
+adead_status adead_tensor_topk(const adead_context *context,
+                               const adead_tensor *x,
+                               uint32_t k,
+                               int32_t axis,
+                               adead_tensor **out);
+
+/// The indices of what `adead_tensor_topk` gives, of type `dtype`: i64, i32 or u32.
+ADEAD_API
+adead_status adead_tensor_argtopk(const adead_context *context,
+                                  const adead_tensor *x,
+                                  uint32_t k,
+                                  int32_t axis,
+                                  adead_dtype dtype,
                                   adead_tensor **out);
 
 /// Rows of a table by id: table `[V, ...]` of any dtype, ids of any shape, i32, i64 or u32; result

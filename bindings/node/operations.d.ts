@@ -52,6 +52,10 @@ export type OpName =
   | 'slice'
   | 'pad'
   | 'gather'
+  | 'rope'
+  | 'cumsum'
+  | 'topk'
+  | 'argtopk'
   | 'equal'
   | 'not_equal'
   | 'less'
@@ -117,6 +121,8 @@ export interface Attributes {
   dtype?: DType
   eps?: number
   form?: 'erf' | 'tanh'
+  interleaved?: boolean
+  k?: number
   keepdim?: boolean
   max?: number
   min?: number
@@ -197,12 +203,14 @@ export interface ArgmaxOptions {
 export interface LayernormOptions<T = Tensor> {
   gamma?: T | null
   beta?: T | null
+  residual?: T | null
   eps?: number
 }
 
 /** Options of `rmsnorm`. */
 export interface RmsnormOptions<T = Tensor> {
   gamma?: T | null
+  residual?: T | null
   eps?: number
 }
 
@@ -278,6 +286,29 @@ export interface PadOptions {
 /** Options of `gather`. */
 export interface GatherOptions {
   axis?: number | 'all'
+}
+
+/** Options of `rope`. */
+export interface RopeOptions {
+  interleaved?: boolean
+}
+
+/** Options of `cumsum`. */
+export interface CumsumOptions {
+  axis?: number | 'all'
+}
+
+/** Options of `topk`. */
+export interface TopkOptions {
+  k?: number
+  axis?: number | 'all'
+}
+
+/** Options of `argtopk`. */
+export interface ArgtopkOptions {
+  k?: number
+  axis?: number | 'all'
+  dtype?: DType
 }
 
 /** The operations of a `Context`. */
@@ -513,9 +544,9 @@ export interface ContextOperations {
   /** `argmax` on another thread. */
   argmaxAsync(x: Tensor, options?: ArgmaxOptions & Abortable): Promise<Tensor>
   /**
-   * Mean and variance normalised over the last axis.
+   * Mean and variance normalised over the last axis, of x or of x + residual.
    *
-   * Operands: x f[…,N], gamma? f[N], beta? f[N].
+   * Operands: x f[…,N], gamma? f[N], beta? f[N], residual? f, x's shape.
    * Attributes: eps (1e-5).
    * Result: f, same shape.
    */
@@ -523,9 +554,9 @@ export interface ContextOperations {
   /** `layernorm` on another thread. */
   layernormAsync(x: Tensor, options?: LayernormOptions & Abortable): Promise<Tensor>
   /**
-   * Root mean square normalised over the last axis.
+   * Root mean square normalised over the last axis, of x or of x + residual.
    *
-   * Operands: x f[…,N], gamma? f[N].
+   * Operands: x f[…,N], gamma? f[N], residual? f, x's shape.
    * Attributes: eps (1e-5).
    * Result: f, same shape.
    */
@@ -762,6 +793,46 @@ export interface ContextOperations {
   gather(x: Tensor, ids: Tensor, options?: GatherOptions): Tensor
   /** `gather` on another thread. */
   gatherAsync(x: Tensor, ids: Tensor, options?: GatherOptions & Abortable): Promise<Tensor>
+  /**
+   * Pairs of elements of the last axis turned by angles.
+   *
+   * Operands: x f[…,D], cos f, sin f, both broadcast to […,D/2].
+   * Attributes: interleaved (0).
+   * Result: f, same shape.
+   */
+  rope(x: Tensor, cos: Tensor, sin: Tensor, options?: RopeOptions): Tensor
+  /** `rope` on another thread. */
+  ropeAsync(x: Tensor, cos: Tensor, sin: Tensor, options?: RopeOptions & Abortable): Promise<Tensor>
+  /**
+   * The sums of an axis's elements up to each.
+   *
+   * Operands: x f, rank ≥ 1.
+   * Attributes: axis (-1).
+   * Result: f, same shape.
+   */
+  cumsum(x: Tensor, options?: CumsumOptions): Tensor
+  /** `cumsum` on another thread. */
+  cumsumAsync(x: Tensor, options?: CumsumOptions & Abortable): Promise<Tensor>
+  /**
+   * The k greatest elements along an axis, the greatest first; of equals the one with the lower index.
+   *
+   * Operands: x f, rank ≥ 1.
+   * Attributes: k (1), axis (-1).
+   * Result: f, k elements on the axis.
+   */
+  topk(x: Tensor, options?: TopkOptions): Tensor
+  /** `topk` on another thread. */
+  topkAsync(x: Tensor, options?: TopkOptions & Abortable): Promise<Tensor>
+  /**
+   * The indices of the k greatest elements along an axis, i64; of equals the lower one first.
+   *
+   * Operands: x f, rank ≥ 1.
+   * Attributes: k (1), axis (-1), dtype (i64; or i32, u32).
+   * Result: i, k elements on the axis.
+   */
+  argtopk(x: Tensor, options?: ArgtopkOptions): Tensor
+  /** `argtopk` on another thread. */
+  argtopkAsync(x: Tensor, options?: ArgtopkOptions & Abortable): Promise<Tensor>
   /**
    * Whether a equals b; NaN equals nothing, and −0 equals +0.
    *
@@ -1067,9 +1138,9 @@ export interface TensorOperations {
   /** `argmax` on another thread. */
   argmaxAsync(options?: ArgmaxOptions & Abortable): Promise<Tensor>
   /**
-   * Mean and variance normalised over the last axis.
+   * Mean and variance normalised over the last axis, of x or of x + residual.
    *
-   * Operands: x f[…,N], gamma? f[N], beta? f[N].
+   * Operands: x f[…,N], gamma? f[N], beta? f[N], residual? f, x's shape.
    * Attributes: eps (1e-5).
    * Result: f, same shape.
    */
@@ -1077,9 +1148,9 @@ export interface TensorOperations {
   /** `layernorm` on another thread. */
   layernormAsync(options?: LayernormOptions & Abortable): Promise<Tensor>
   /**
-   * Root mean square normalised over the last axis.
+   * Root mean square normalised over the last axis, of x or of x + residual.
    *
-   * Operands: x f[…,N], gamma? f[N].
+   * Operands: x f[…,N], gamma? f[N], residual? f, x's shape.
    * Attributes: eps (1e-5).
    * Result: f, same shape.
    */
@@ -1316,6 +1387,46 @@ export interface TensorOperations {
   gather(ids: Tensor, options?: GatherOptions): Tensor
   /** `gather` on another thread. */
   gatherAsync(ids: Tensor, options?: GatherOptions & Abortable): Promise<Tensor>
+  /**
+   * Pairs of elements of the last axis turned by angles.
+   *
+   * Operands: x f[…,D], cos f, sin f, both broadcast to […,D/2].
+   * Attributes: interleaved (0).
+   * Result: f, same shape.
+   */
+  rope(cos: Tensor, sin: Tensor, options?: RopeOptions): Tensor
+  /** `rope` on another thread. */
+  ropeAsync(cos: Tensor, sin: Tensor, options?: RopeOptions & Abortable): Promise<Tensor>
+  /**
+   * The sums of an axis's elements up to each.
+   *
+   * Operands: x f, rank ≥ 1.
+   * Attributes: axis (-1).
+   * Result: f, same shape.
+   */
+  cumsum(options?: CumsumOptions): Tensor
+  /** `cumsum` on another thread. */
+  cumsumAsync(options?: CumsumOptions & Abortable): Promise<Tensor>
+  /**
+   * The k greatest elements along an axis, the greatest first; of equals the one with the lower index.
+   *
+   * Operands: x f, rank ≥ 1.
+   * Attributes: k (1), axis (-1).
+   * Result: f, k elements on the axis.
+   */
+  topk(options?: TopkOptions): Tensor
+  /** `topk` on another thread. */
+  topkAsync(options?: TopkOptions & Abortable): Promise<Tensor>
+  /**
+   * The indices of the k greatest elements along an axis, i64; of equals the lower one first.
+   *
+   * Operands: x f, rank ≥ 1.
+   * Attributes: k (1), axis (-1), dtype (i64; or i32, u32).
+   * Result: i, k elements on the axis.
+   */
+  argtopk(options?: ArgtopkOptions): Tensor
+  /** `argtopk` on another thread. */
+  argtopkAsync(options?: ArgtopkOptions & Abortable): Promise<Tensor>
   /**
    * Whether a equals b; NaN equals nothing, and −0 equals +0.
    *
@@ -1584,6 +1695,22 @@ export interface PipelineOperations {
   gather(ids: Operand, options?: GatherOptions): this
   /** The same of `x`, where there is no value yet. */
   gather(x: Operand, ids: Operand, options?: GatherOptions): this
+  /** `rope` of the value. */
+  rope(cos: Operand, sin: Operand, options?: RopeOptions): this
+  /** The same of `x`, where there is no value yet. */
+  rope(x: Operand, cos: Operand, sin: Operand, options?: RopeOptions): this
+  /** `cumsum` of the value. */
+  cumsum(options?: CumsumOptions): this
+  /** The same of `x`, where there is no value yet. */
+  cumsum(x: Operand, options?: CumsumOptions): this
+  /** `topk` of the value. */
+  topk(options?: TopkOptions): this
+  /** The same of `x`, where there is no value yet. */
+  topk(x: Operand, options?: TopkOptions): this
+  /** `argtopk` of the value. */
+  argtopk(options?: ArgtopkOptions): this
+  /** The same of `x`, where there is no value yet. */
+  argtopk(x: Operand, options?: ArgtopkOptions): this
   /** `equal` of the value. */
   equal(b: Operand): this
   /** The same of `a`, where there is no value yet. */

@@ -293,6 +293,30 @@ module.exports = ({ run, runAsync, pipelineRecord }) => ({
     async gatherAsync(x, ids, options) {
       return runAsync(this, 58, options, [x, ids])
     },
+    rope(x, cos, sin, options) {
+      return run(this, 59, options, x, cos, sin)
+    },
+    async ropeAsync(x, cos, sin, options) {
+      return runAsync(this, 59, options, [x, cos, sin])
+    },
+    cumsum(x, options) {
+      return run(this, 60, options, x)
+    },
+    async cumsumAsync(x, options) {
+      return runAsync(this, 60, options, [x])
+    },
+    topk(x, options) {
+      return run(this, 61, options, x)
+    },
+    async topkAsync(x, options) {
+      return runAsync(this, 61, options, [x])
+    },
+    argtopk(x, options) {
+      return run(this, 62, options, x)
+    },
+    async argtopkAsync(x, options) {
+      return runAsync(this, 62, options, [x])
+    },
     equal(a, b, options) {
       return run(this, 70, options, a, b)
     },
@@ -625,6 +649,30 @@ module.exports = ({ run, runAsync, pipelineRecord }) => ({
     async gatherAsync(ids, options) {
       return runAsync(null, 58, options, [this, ids])
     },
+    rope(cos, sin, options) {
+      return run(null, 59, options, this, cos, sin)
+    },
+    async ropeAsync(cos, sin, options) {
+      return runAsync(null, 59, options, [this, cos, sin])
+    },
+    cumsum(options) {
+      return run(null, 60, options, this)
+    },
+    async cumsumAsync(options) {
+      return runAsync(null, 60, options, [this])
+    },
+    topk(options) {
+      return run(null, 61, options, this)
+    },
+    async topkAsync(options) {
+      return runAsync(null, 61, options, [this])
+    },
+    argtopk(options) {
+      return run(null, 62, options, this)
+    },
+    async argtopkAsync(options) {
+      return runAsync(null, 62, options, [this])
+    },
     equal(b, options) {
       return run(null, 70, options, this, b)
     },
@@ -863,6 +911,22 @@ module.exports = ({ run, runAsync, pipelineRecord }) => ({
     },
     gather(...args) {
       pipelineRecord(this, 58, args)
+      return this
+    },
+    rope(...args) {
+      pipelineRecord(this, 59, args)
+      return this
+    },
+    cumsum(...args) {
+      pipelineRecord(this, 60, args)
+      return this
+    },
+    topk(...args) {
+      pipelineRecord(this, 61, args)
+      return this
+    },
+    argtopk(...args) {
+      pipelineRecord(this, 62, args)
       return this
     },
     equal(...args) {

@@ -157,9 +157,26 @@ impl Context {
         self.run(Op::Layernorm, &Attrs { eps, ..Attrs::default() }, &[Some(x), gamma, beta])
     }
 
+    /// `layernorm` of x + residual, which have one shape: the bits are those of [`Context::add`] followed by it.
+    pub fn add_layernorm(
+        &self,
+        x: &Tensor,
+        residual: &Tensor,
+        gamma: Option<&Tensor>,
+        beta: Option<&Tensor>,
+        eps: f32,
+    ) -> Result<Tensor> {
+        self.run(Op::Layernorm, &Attrs { eps, ..Attrs::default() }, &[Some(x), gamma, beta, Some(residual)])
+    }
+
     /// The root mean square normalised over the last axis, then `·gamma` where given.
     pub fn rmsnorm(&self, x: &Tensor, gamma: Option<&Tensor>, eps: f32) -> Result<Tensor> {
         self.run(Op::Rmsnorm, &Attrs { eps, ..Attrs::default() }, &[Some(x), gamma])
+    }
+
+    /// `rmsnorm` of x + residual, which have one shape: the bits are those of [`Context::add`] followed by it.
+    pub fn add_rmsnorm(&self, x: &Tensor, residual: &Tensor, gamma: Option<&Tensor>, eps: f32) -> Result<Tensor> {
+        self.run(Op::Rmsnorm, &Attrs { eps, ..Attrs::default() }, &[Some(x), gamma, Some(residual)])
     }
 
     /// Scaled dot-product attention: q `[…, Hq, Sq, D]`, k `[…, Hkv, Sk, D]`, v `[…, Hkv, Sk, Dv]`.
@@ -232,6 +249,29 @@ impl Context {
     /// dtype, which may be any, and keep their bits.
     pub fn where_(&self, condition: &Tensor, a: &Tensor, b: &Tensor) -> Result<Tensor> {
         self.run(Op::Where, &Attrs::default(), &[Some(condition), Some(a), Some(b)])
+    }
+
+    /// Pairs of elements of x's last axis, of even length, turned by angles: `(a·cos − b·sin, b·cos + a·sin)`. A pair (a, b) is
+    /// element i of each half or, `interleaved`, elements 2i and 2i + 1. `cos` and `sin` broadcast to x's shape with the last
+    /// dimension halved, such as `[S, D/2]` for x `[B, H, S, D]`.
+    pub fn rope(&self, x: &Tensor, cos: &Tensor, sin: &Tensor, interleaved: bool) -> Result<Tensor> {
+        self.run(Op::Rope, &Attrs { interleaved, ..Attrs::default() }, &[Some(x), Some(cos), Some(sin)])
+    }
+
+    /// The sums of an axis's elements up to each; negative axes count from the end.
+    pub fn cumsum(&self, x: &Tensor, axis: i32) -> Result<Tensor> {
+        self.run(Op::Cumsum, &Attrs { axis: Axis::At(axis), ..Attrs::default() }, &[Some(x)])
+    }
+
+    /// The k greatest elements along an axis, the greatest first, in the order of [`Context::max`]: NaN comes first, and of equals
+    /// the one with the lower index. `invalid_argument` where the axis has fewer.
+    pub fn topk(&self, x: &Tensor, k: u32, axis: i32) -> Result<Tensor> {
+        self.run(Op::Topk, &Attrs { k, axis: Axis::At(axis), ..Attrs::default() }, &[Some(x)])
+    }
+
+    /// The indices, i64, of what [`Context::topk`] gives.
+    pub fn argtopk(&self, x: &Tensor, k: u32, axis: i32) -> Result<Tensor> {
+        self.run(Op::Argtopk, &Attrs { k, axis: Axis::At(axis), ..Attrs::default() }, &[Some(x)])
     }
 
     /// Another element type.

@@ -135,8 +135,13 @@ fn long_lines() {
         let x = Some(r.float(DType::F32, dims));
         let along = |axis: i32| Attrs { axis: Axis::At(axis), ..Attrs::default() };
         let axis = if dims.len() == 3 || dims[0] > 1000 && dims.len() == 2 { dims.len() as i32 - 2 } else { -1 };
-        for op in [draws::of(OpKind::Reduction), vec![Op::Softmax]].concat() {
+        for op in [draws::of(OpKind::Reduction), vec![Op::Softmax, Op::Cumsum]].concat() {
             gpu.check("along", op, &along(axis), std::slice::from_ref(&x), &[0]);
+        }
+        for op in [Op::Topk, Op::Argtopk] {
+            for k in [1, 40, 1025] {
+                gpu.check("along", op, &Attrs { k, ..along(axis) }, std::slice::from_ref(&x), &[0]);
+            }
         }
         for op in draws::of(OpKind::Reduction) {
             let index = op.gives() == Some(Gives::Index);
@@ -145,8 +150,12 @@ fn long_lines() {
         }
         let n = dims[dims.len() - 1];
         let (gamma, beta) = (Some(r.float(DType::F32, &[n])), Some(r.float(DType::F32, &[n])));
-        gpu.check("", Op::Layernorm, &Attrs::default(), &[x.clone(), gamma.clone(), beta], &[0]);
-        gpu.check("", Op::Rmsnorm, &Attrs::default(), &[x, gamma], &[0, 2, 1, 3]);
+        let residual = Some(r.float(DType::F32, dims));
+        let operands = [x.clone(), gamma.clone(), beta, residual.clone()];
+        gpu.check("", Op::Layernorm, &Attrs::default(), &operands[..3], &[0]);
+        gpu.check("of a sum", Op::Layernorm, &Attrs::default(), &operands, &[0]);
+        gpu.check("", Op::Rmsnorm, &Attrs::default(), &[x.clone(), gamma.clone()], &[0, 2, 1, 3]);
+        gpu.check("of a sum", Op::Rmsnorm, &Attrs::default(), &[x, gamma, residual], &[0, 2, 1, 3]);
     }
 }
 

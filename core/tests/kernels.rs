@@ -5,8 +5,11 @@ mod draws;
 
 use adead_core::hal::cpu::Isa;
 use adead_core::program::{Program, RunOptions};
-use adead_core::{Attrs, Axis, Context, ContextOptions, DType, Op, Permutation, Tensor, View, reference};
+use adead_core::{
+    Attrs, Axis, Command, Context, ContextOptions, DType, Op, Permutation, Tensor, View, ViewMut, reference,
+};
 use draws::{Random, draw, plain};
+use std::ptr::NonNull;
 
 fn contexts() -> Vec<Context> {
     let mut contexts = Vec::new();
@@ -330,4 +333,28 @@ fn slices_pads_and_gathers() {
     let ids = Tensor::new(&[3i32, 4], &[2, 1]).unwrap();
     let refused = ctx.gather(&x, &ids, 1).unwrap_err();
     assert!(refused.message().contains("id 4 at position 1 is outside the axis of 4 elements"), "{refused}");
+}
+
+/// A norm of a sum may be written over any of its operands: the sum is not put where a vector is still to be read.
+#[test]
+fn a_norm_of_a_sum_works_in_place() {
+    let mut r = Random(12);
+    let operands: Vec<Tensor> = (0..4).map(|_| r.float(DType::F32, &[1500])).collect();
+    let (all, meta) = (operands.iter().map(Some).collect::<Vec<_>>(), *operands[0].view().meta());
+    for ctx in contexts() {
+        let expected = ctx.run(Op::Layernorm, &Attrs::default(), &all).unwrap();
+        for place in 0..operands.len() {
+            let mut memory = operands[place].to_vec::<f32>().unwrap();
+            let there = NonNull::from(&mut memory[..]).cast();
+            let mut inputs: Vec<_> = operands.iter().map(|operand| Some(operand.view())).collect();
+            // SAFETY: the memory holds as many values, and only the command touches it, which works in place.
+            let output = unsafe {
+                inputs[place] = Some(View::from_raw(there, &meta));
+                ViewMut::from_raw(there, &meta)
+            };
+            ctx.execute(&mut Command::new(Op::Layernorm, Attrs::default(), &inputs, output).unwrap()).unwrap();
+            let bits = |values: Vec<f32>| values.into_iter().map(f32::to_bits).collect::<Vec<_>>();
+            assert_eq!(bits(memory), bits(expected.to_vec().unwrap()), "over operand {place} on {ctx:?}");
+        }
+    }
 }

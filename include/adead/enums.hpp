@@ -114,9 +114,9 @@ enum class Op : adead_op {
   max = ADEAD_OP_MAX,
   /// The lowest index of the maximum, i64. `invalid_argument` of nothing.
   argmax = ADEAD_OP_ARGMAX,
-  /// Mean and variance normalised over the last axis.
+  /// Mean and variance normalised over the last axis, of x or of x + residual.
   layernorm = ADEAD_OP_LAYERNORM,
-  /// Root mean square normalised over the last axis.
+  /// Root mean square normalised over the last axis, of x or of x + residual.
   rmsnorm = ADEAD_OP_RMSNORM,
   /// Softmax-weighted values: scaled dot-product attention.
   attention = ADEAD_OP_ATTENTION,
@@ -164,6 +164,14 @@ enum class Op : adead_op {
   pad = ADEAD_OP_PAD,
   /// Elements along an axis by index.
   gather = ADEAD_OP_GATHER,
+  /// Pairs of elements of the last axis turned by angles.
+  rope = ADEAD_OP_ROPE,
+  /// The sums of an axis's elements up to each.
+  cumsum = ADEAD_OP_CUMSUM,
+  /// The k greatest elements along an axis, the greatest first; of equals the one with the lower index.
+  topk = ADEAD_OP_TOPK,
+  /// The indices of the k greatest elements along an axis, i64; of equals the lower one first.
+  argtopk = ADEAD_OP_ARGTOPK,
   /// Whether a equals b; NaN equals nothing, and -0 equals +0.
   equal = ADEAD_OP_EQUAL,
   /// Whether a does not equal b; true of NaN.

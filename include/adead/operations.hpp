@@ -68,12 +68,14 @@ struct LayernormOptions {
   std::optional<float> eps = {};
   const Tensor *gamma = nullptr;
   const Tensor *beta = nullptr;
+  const Tensor *residual = nullptr;
 };
 
 /// What rmsnorm may be given besides. What is left out has the core's default.
 struct RmsnormOptions {
   std::optional<float> eps = {};
   const Tensor *gamma = nullptr;
+  const Tensor *residual = nullptr;
 };
 
 /// What attention may be given besides. What is left out has the core's default.
@@ -150,6 +152,29 @@ struct GatherOptions {
   std::optional<std::int32_t> axis = {};
 };
 
+/// What rope may be given besides. What is left out has the core's default.
+struct RopeOptions {
+  std::optional<bool> interleaved = {};
+};
+
+/// What cumsum may be given besides. What is left out has the core's default.
+struct CumsumOptions {
+  std::optional<std::int32_t> axis = {};
+};
+
+/// What topk may be given besides. What is left out has the core's default.
+struct TopkOptions {
+  std::optional<std::int32_t> k = {};
+  std::optional<std::int32_t> axis = {};
+};
+
+/// What argtopk may be given besides. What is left out has the core's default.
+struct ArgtopkOptions {
+  std::optional<std::int32_t> k = {};
+  std::optional<std::int32_t> axis = {};
+  std::optional<DType> dtype = {};
+};
+
 /// Every operation, as a method of Context: docs/operations.md has shapes, attributes and errors.
 class Operations {
  public:
@@ -199,9 +224,9 @@ class Operations {
   Returned<Tensor> max(const Tensor &x, const MaxOptions &options = {}) const;
   /// The lowest index of the maximum, i64. `invalid_argument` of nothing.
   Returned<Tensor> argmax(const Tensor &x, const ArgmaxOptions &options = {}) const;
-  /// Mean and variance normalised over the last axis.
+  /// Mean and variance normalised over the last axis, of x or of x + residual.
   Returned<Tensor> layernorm(const Tensor &x, const LayernormOptions &options = {}) const;
-  /// Root mean square normalised over the last axis.
+  /// Root mean square normalised over the last axis, of x or of x + residual.
   Returned<Tensor> rmsnorm(const Tensor &x, const RmsnormOptions &options = {}) const;
   /// Softmax-weighted values: scaled dot-product attention.
   Returned<Tensor> attention(const Tensor &q, const Tensor &k, const Tensor &v, const AttentionOptions &options = {}) const;
@@ -249,6 +274,14 @@ class Operations {
   Returned<Tensor> pad(const Tensor &x, const Tensor &value, const PadOptions &options = {}) const;
   /// Elements along an axis by index.
   Returned<Tensor> gather(const Tensor &x, const Tensor &ids, const GatherOptions &options = {}) const;
+  /// Pairs of elements of the last axis turned by angles.
+  Returned<Tensor> rope(const Tensor &x, const Tensor &cos, const Tensor &sin, const RopeOptions &options = {}) const;
+  /// The sums of an axis's elements up to each.
+  Returned<Tensor> cumsum(const Tensor &x, const CumsumOptions &options = {}) const;
+  /// The k greatest elements along an axis, the greatest first; of equals the one with the lower index.
+  Returned<Tensor> topk(const Tensor &x, const TopkOptions &options = {}) const;
+  /// The indices of the k greatest elements along an axis, i64; of equals the lower one first.
+  Returned<Tensor> argtopk(const Tensor &x, const ArgtopkOptions &options = {}) const;
   /// Whether a equals b; NaN equals nothing, and -0 equals +0.
   Returned<Tensor> equal(const Tensor &a, const Tensor &b) const;
   /// Whether a does not equal b; true of NaN.
@@ -435,19 +468,19 @@ inline Returned<Tensor> Operations::argmax(const Tensor &x, const ArgmaxOptions 
 }
 
 inline Returned<Tensor> Operations::layernorm(const Tensor &x, const LayernormOptions &options) const {
-  const adead_tensor *operands[] = {detail::raw(&x), detail::raw(options.gamma), detail::raw(options.beta)};
+  const adead_tensor *operands[] = {detail::raw(&x), detail::raw(options.gamma), detail::raw(options.beta), detail::raw(options.residual)};
   Attrs attrs;
   adead_status status = ADEAD_OK;
   attrs.give(status, Op::layernorm, "eps", options.eps);
-  return run(status, Op::layernorm, attrs, operands, 3);
+  return run(status, Op::layernorm, attrs, operands, 4);
 }
 
 inline Returned<Tensor> Operations::rmsnorm(const Tensor &x, const RmsnormOptions &options) const {
-  const adead_tensor *operands[] = {detail::raw(&x), detail::raw(options.gamma)};
+  const adead_tensor *operands[] = {detail::raw(&x), detail::raw(options.gamma), detail::raw(options.residual)};
   Attrs attrs;
   adead_status status = ADEAD_OK;
   attrs.give(status, Op::rmsnorm, "eps", options.eps);
-  return run(status, Op::rmsnorm, attrs, operands, 2);
+  return run(status, Op::rmsnorm, attrs, operands, 3);
 }
 
 inline Returned<Tensor> Operations::attention(const Tensor &q, const Tensor &k, const Tensor &v, const AttentionOptions &options) const {
@@ -611,6 +644,41 @@ inline Returned<Tensor> Operations::gather(const Tensor &x, const Tensor &ids, c
   adead_status status = ADEAD_OK;
   attrs.give(status, Op::gather, "axis", options.axis);
   return run(status, Op::gather, attrs, operands, 2);
+}
+
+inline Returned<Tensor> Operations::rope(const Tensor &x, const Tensor &cos, const Tensor &sin, const RopeOptions &options) const {
+  const adead_tensor *operands[] = {detail::raw(&x), detail::raw(&cos), detail::raw(&sin)};
+  Attrs attrs;
+  adead_status status = ADEAD_OK;
+  attrs.give(status, Op::rope, "interleaved", options.interleaved);
+  return run(status, Op::rope, attrs, operands, 3);
+}
+
+inline Returned<Tensor> Operations::cumsum(const Tensor &x, const CumsumOptions &options) const {
+  const adead_tensor *operands[] = {detail::raw(&x)};
+  Attrs attrs;
+  adead_status status = ADEAD_OK;
+  attrs.give(status, Op::cumsum, "axis", options.axis);
+  return run(status, Op::cumsum, attrs, operands, 1);
+}
+
+inline Returned<Tensor> Operations::topk(const Tensor &x, const TopkOptions &options) const {
+  const adead_tensor *operands[] = {detail::raw(&x)};
+  Attrs attrs;
+  adead_status status = ADEAD_OK;
+  attrs.give(status, Op::topk, "k", options.k);
+  attrs.give(status, Op::topk, "axis", options.axis);
+  return run(status, Op::topk, attrs, operands, 1);
+}
+
+inline Returned<Tensor> Operations::argtopk(const Tensor &x, const ArgtopkOptions &options) const {
+  const adead_tensor *operands[] = {detail::raw(&x)};
+  Attrs attrs;
+  adead_status status = ADEAD_OK;
+  attrs.give(status, Op::argtopk, "k", options.k);
+  attrs.give(status, Op::argtopk, "axis", options.axis);
+  attrs.give(status, Op::argtopk, "dtype", options.dtype);
+  return run(status, Op::argtopk, attrs, operands, 1);
 }
 
 inline Returned<Tensor> Operations::equal(const Tensor &a, const Tensor &b) const {

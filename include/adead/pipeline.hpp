@@ -252,23 +252,23 @@ class Pipeline : public Recorder {
     return begin(x).argmax(options);
   }
 
-  /// Mean and variance normalised over the last axis.
+  /// Mean and variance normalised over the last axis, of x or of x + residual.
   Pipeline &layernorm(const LayernormOptions &options = {}) {
     Attrs attrs;
     adead_status status = ADEAD_OK;
     attrs.give(status, Op::layernorm, "eps", options.eps);
-    return then(status, Op::layernorm, attrs, {of(options.gamma), of(options.beta)}), *this;
+    return then(status, Op::layernorm, attrs, {of(options.gamma), of(options.beta), of(options.residual)}), *this;
   }
   Pipeline &layernorm(const PipelineOperand &x, const LayernormOptions &options = {}) {
     return begin(x).layernorm(options);
   }
 
-  /// Root mean square normalised over the last axis.
+  /// Root mean square normalised over the last axis, of x or of x + residual.
   Pipeline &rmsnorm(const RmsnormOptions &options = {}) {
     Attrs attrs;
     adead_status status = ADEAD_OK;
     attrs.give(status, Op::rmsnorm, "eps", options.eps);
-    return then(status, Op::rmsnorm, attrs, {of(options.gamma)}), *this;
+    return then(status, Op::rmsnorm, attrs, {of(options.gamma), of(options.residual)}), *this;
   }
   Pipeline &rmsnorm(const PipelineOperand &x, const RmsnormOptions &options = {}) {
     return begin(x).rmsnorm(options);
@@ -502,6 +502,53 @@ class Pipeline : public Recorder {
   }
   Pipeline &gather(const PipelineOperand &x, const PipelineOperand &ids, const GatherOptions &options = {}) {
     return begin(x).gather(ids, options);
+  }
+
+  /// Pairs of elements of the last axis turned by angles.
+  Pipeline &rope(const PipelineOperand &cos, const PipelineOperand &sin, const RopeOptions &options = {}) {
+    Attrs attrs;
+    adead_status status = ADEAD_OK;
+    attrs.give(status, Op::rope, "interleaved", options.interleaved);
+    return then(status, Op::rope, attrs, {of(cos), of(sin)}), *this;
+  }
+  Pipeline &rope(const PipelineOperand &x, const PipelineOperand &cos, const PipelineOperand &sin, const RopeOptions &options = {}) {
+    return begin(x).rope(cos, sin, options);
+  }
+
+  /// The sums of an axis's elements up to each.
+  Pipeline &cumsum(const CumsumOptions &options = {}) {
+    Attrs attrs;
+    adead_status status = ADEAD_OK;
+    attrs.give(status, Op::cumsum, "axis", options.axis);
+    return then(status, Op::cumsum, attrs, {}), *this;
+  }
+  Pipeline &cumsum(const PipelineOperand &x, const CumsumOptions &options = {}) {
+    return begin(x).cumsum(options);
+  }
+
+  /// The k greatest elements along an axis, the greatest first; of equals the one with the lower index.
+  Pipeline &topk(const TopkOptions &options = {}) {
+    Attrs attrs;
+    adead_status status = ADEAD_OK;
+    attrs.give(status, Op::topk, "k", options.k);
+    attrs.give(status, Op::topk, "axis", options.axis);
+    return then(status, Op::topk, attrs, {}), *this;
+  }
+  Pipeline &topk(const PipelineOperand &x, const TopkOptions &options = {}) {
+    return begin(x).topk(options);
+  }
+
+  /// The indices of the k greatest elements along an axis, i64; of equals the lower one first.
+  Pipeline &argtopk(const ArgtopkOptions &options = {}) {
+    Attrs attrs;
+    adead_status status = ADEAD_OK;
+    attrs.give(status, Op::argtopk, "k", options.k);
+    attrs.give(status, Op::argtopk, "axis", options.axis);
+    attrs.give(status, Op::argtopk, "dtype", options.dtype);
+    return then(status, Op::argtopk, attrs, {}), *this;
+  }
+  Pipeline &argtopk(const PipelineOperand &x, const ArgtopkOptions &options = {}) {
+    return begin(x).argtopk(options);
   }
 
   /// Whether a equals b; NaN equals nothing, and -0 equals +0.

@@ -91,6 +91,21 @@ static void reductions(const adead_tensor *x, const adead_tensor *row) {
   SAME("layernorm", "", adead_tensor_layernorm(context, x, row, NULL, 1e-5f, &y), x, row, NULL);
   SAME("layernorm", "eps=0.5", adead_tensor_layernorm(context, x, row, row, 0.5f, &y), x, row, row);
   SAME("rmsnorm", "", adead_tensor_rmsnorm(context, x, NULL, 1e-5f, &y), x);
+  SAME("layernorm", "eps=0.5", adead_tensor_add_layernorm(context, x, x, row, NULL, 0.5f, &y), x, row, NULL, x);
+  SAME("rmsnorm", "", adead_tensor_add_rmsnorm(context, x, x, row, 1e-5f, &y), x, row, x);
+  SAME("cumsum", "axis=0", adead_tensor_cumsum(context, x, 0, &y), x);
+  SAME("topk", "k=3", adead_tensor_topk(context, x, 3, -1, &y), x);
+  SAME("argtopk", "k=2 axis=0 dtype=i32", adead_tensor_argtopk(context, x, 2, 0, ADEAD_DTYPE_I32, &y), x);
+}
+
+static void rope(const float *values) {
+  adead_tensor *y, *x = tensor(values, 2, 4, 6), *cosines = tensor(values, 1, 3, 0), *sines = tensor(values + 3, 1, 3, 0);
+  SAME("rope", "", adead_tensor_rope(context, x, cosines, sines, 0, &y), x, cosines, sines);
+  SAME("rope", "interleaved=1", adead_tensor_rope(context, x, cosines, sines, 1, &y), x, cosines, sines);
+  FAILS(adead_tensor_rope(context, cosines, cosines, sines, 0, &y), ADEAD_SHAPE_MISMATCH, "must be even");
+  adead_tensor_destroy(x);
+  adead_tensor_destroy(cosines);
+  adead_tensor_destroy(sines);
 }
 
 static void products(const adead_tensor *x, const adead_tensor *row) {
@@ -169,6 +184,9 @@ static void errors(adead_tensor *x, const adead_tensor *row) {
   FAILS(adead_tensor_relu(context, NULL, &out), ADEAD_INVALID_ARGUMENT, "(x) is missing");
   FAILS(adead_tensor_matmul(context, x, x, NULL, &out), ADEAD_SHAPE_MISMATCH, "(7) must equal B's rows (5)");
   FAILS(adead_tensor_sum(context, x, 2, 0, &out), ADEAD_INVALID_ARGUMENT, "axis 2");
+  FAILS(adead_tensor_add_rmsnorm(context, x, row, NULL, 1e-5f, &out), ADEAD_SHAPE_MISMATCH, "residual is [7]");
+  FAILS(adead_tensor_topk(context, x, 8, -1, &out), ADEAD_INVALID_ARGUMENT, "k is 8; axis 1 of [5, 7] has 7 elements");
+  FAILS(adead_tensor_argtopk(context, x, 1, 0, 99, &out), ADEAD_INVALID_ARGUMENT, "dtype is 99");
   FAILS(adead_tensor_argmax(context, x, 0, 0, 99, &out), ADEAD_INVALID_ARGUMENT, "dtype is 99");
   FAILS(adead_tensor_gelu(context, x, 2, &out), ADEAD_INVALID_ARGUMENT, "form is 2");
   FAILS(adead_tensor_ffn(context, x, x, NULL, x, NULL, 7, &out), ADEAD_INVALID_ARGUMENT, "activation is 7");
@@ -219,6 +237,7 @@ int main(void) {
   OK(adead_context_open(NULL, NULL, &context));
   elementwise(x, row);
   reductions(x, row);
+  rope(values);
   products(x, row);
   moves(x);
   for (i = 0; i < adead_op_count(); i++) {

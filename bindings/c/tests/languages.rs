@@ -38,7 +38,7 @@ impl Enum {
 enum Kind {
     Flag,
     Number,
-    Axis,
+    Integer,
     Axes,
     /// A word: the value of this enum.
     Word(&'static str),
@@ -47,9 +47,9 @@ enum Kind {
 /// How an attribute is set from text: [`adead_core::Attrs::set`].
 fn kind(attribute: &str) -> Kind {
     match attribute {
-        "trans_a" | "trans_b" | "keepdim" | "causal" => Kind::Flag,
+        "trans_a" | "trans_b" | "keepdim" | "causal" | "interleaved" => Kind::Flag,
         "alpha" | "beta" | "eps" | "scale" | "min" | "max" => Kind::Number,
-        "axis" => Kind::Axis,
+        "axis" | "k" => Kind::Integer,
         "perm" | "axes" | "start" | "stop" | "step" | "before" | "after" => Kind::Axes,
         "dtype" => Kind::Word("DType"),
         "form" => Kind::Word("GeluForm"),

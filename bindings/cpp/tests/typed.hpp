@@ -116,12 +116,14 @@ adead::Returned<adead::Tensor> typed(const adead::Context &context, adead::Op op
       attr("eps", options.eps);
       options.gamma = in(1);
       options.beta = in(2);
+      options.residual = in(3);
       return context.layernorm(*in(0), options);
     }
     case adead::Op::rmsnorm: {
       adead::RmsnormOptions options;
       attr("eps", options.eps);
       options.gamma = in(1);
+      options.residual = in(2);
       return context.rmsnorm(*in(0), options);
     }
     case adead::Op::attention: {
@@ -232,6 +234,29 @@ adead::Returned<adead::Tensor> typed(const adead::Context &context, adead::Op op
       adead::GatherOptions options;
       attr("axis", options.axis);
       return context.gather(*in(0), *in(1), options);
+    }
+    case adead::Op::rope: {
+      adead::RopeOptions options;
+      attr("interleaved", options.interleaved);
+      return context.rope(*in(0), *in(1), *in(2), options);
+    }
+    case adead::Op::cumsum: {
+      adead::CumsumOptions options;
+      attr("axis", options.axis);
+      return context.cumsum(*in(0), options);
+    }
+    case adead::Op::topk: {
+      adead::TopkOptions options;
+      attr("k", options.k);
+      attr("axis", options.axis);
+      return context.topk(*in(0), options);
+    }
+    case adead::Op::argtopk: {
+      adead::ArgtopkOptions options;
+      attr("k", options.k);
+      attr("axis", options.axis);
+      attr("dtype", options.dtype);
+      return context.argtopk(*in(0), options);
     }
     case adead::Op::equal: {
       return context.equal(*in(0), *in(1));
@@ -374,6 +399,8 @@ bool recorded(adead::Pipeline &pipeline, adead::Op op, std::size_t count, In in,
       options.gamma = in(1) ? in(1)->tensor() : nullptr;
       if (in(2) && !in(2)->tensor()) return false;
       options.beta = in(2) ? in(2)->tensor() : nullptr;
+      if (in(3) && !in(3)->tensor()) return false;
+      options.residual = in(3) ? in(3)->tensor() : nullptr;
       return said() && (void(pipeline.layernorm(*in(0), options)), true);
     }
     case adead::Op::rmsnorm: {
@@ -381,6 +408,8 @@ bool recorded(adead::Pipeline &pipeline, adead::Op op, std::size_t count, In in,
       attr("eps", options.eps);
       if (in(1) && !in(1)->tensor()) return false;
       options.gamma = in(1) ? in(1)->tensor() : nullptr;
+      if (in(2) && !in(2)->tensor()) return false;
+      options.residual = in(2) ? in(2)->tensor() : nullptr;
       return said() && (void(pipeline.rmsnorm(*in(0), options)), true);
     }
     case adead::Op::attention: {
@@ -495,6 +524,29 @@ bool recorded(adead::Pipeline &pipeline, adead::Op op, std::size_t count, In in,
       attr("axis", options.axis);
       return said() && (void(pipeline.gather(*in(0), *in(1), options)), true);
     }
+    case adead::Op::rope: {
+      adead::RopeOptions options;
+      attr("interleaved", options.interleaved);
+      return said() && (void(pipeline.rope(*in(0), *in(1), *in(2), options)), true);
+    }
+    case adead::Op::cumsum: {
+      adead::CumsumOptions options;
+      attr("axis", options.axis);
+      return said() && (void(pipeline.cumsum(*in(0), options)), true);
+    }
+    case adead::Op::topk: {
+      adead::TopkOptions options;
+      attr("k", options.k);
+      attr("axis", options.axis);
+      return said() && (void(pipeline.topk(*in(0), options)), true);
+    }
+    case adead::Op::argtopk: {
+      adead::ArgtopkOptions options;
+      attr("k", options.k);
+      attr("axis", options.axis);
+      attr("dtype", options.dtype);
+      return said() && (void(pipeline.argtopk(*in(0), options)), true);
+    }
     case adead::Op::equal: {
       return said() && (void(pipeline.equal(*in(0), *in(1))), true);
     }
@@ -547,8 +599,8 @@ bool fits(adead::Op op, std::size_t count, In in) {
     case adead::Op::mean: return count <= 1 && in(0);
     case adead::Op::max: return count <= 1 && in(0);
     case adead::Op::argmax: return count <= 1 && in(0);
-    case adead::Op::layernorm: return count <= 3 && in(0);
-    case adead::Op::rmsnorm: return count <= 2 && in(0);
+    case adead::Op::layernorm: return count <= 4 && in(0);
+    case adead::Op::rmsnorm: return count <= 3 && in(0);
     case adead::Op::attention: return count <= 4 && in(0) && in(1) && in(2);
     case adead::Op::ffn: return count <= 5 && in(0) && in(1) && in(3);
     case adead::Op::embedding: return count <= 2 && in(0) && in(1);
@@ -576,6 +628,10 @@ bool fits(adead::Op op, std::size_t count, In in) {
     case adead::Op::slice: return count <= 1 && in(0);
     case adead::Op::pad: return count <= 2 && in(0) && in(1);
     case adead::Op::gather: return count <= 2 && in(0) && in(1);
+    case adead::Op::rope: return count <= 3 && in(0) && in(1) && in(2);
+    case adead::Op::cumsum: return count <= 1 && in(0);
+    case adead::Op::topk: return count <= 1 && in(0);
+    case adead::Op::argtopk: return count <= 1 && in(0);
     case adead::Op::equal: return count <= 2 && in(0) && in(1);
     case adead::Op::not_equal: return count <= 2 && in(0) && in(1);
     case adead::Op::less: return count <= 2 && in(0) && in(1);

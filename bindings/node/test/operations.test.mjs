@@ -31,7 +31,11 @@ const options = {
   argmin: { axis: 1, keepdim: true },
   prod: { axes: [0, -1], keepdim: true },
   layernorm: { gamma: ramp([6]), beta: ramp([6]), eps: 1e-3 },
-  rmsnorm: { gamma: ramp([6]) },
+  rmsnorm: { gamma: ramp([6]), residual: c },
+  rope: { interleaved: true },
+  cumsum: { axis: 0 },
+  topk: { k: 3 },
+  argtopk: { k: 2, axis: 0, dtype: 'i32' },
   attention: { causal: true, scale: 0.7, mask: ramp([4, 4]) },
   ffn: { b1: ramp([5]), b2: ramp([6]), activation: 'silu' },
   transpose: { perm: [1, 0] },
@@ -58,12 +62,13 @@ const operandsOf = {
   gather: [a, new Tensor(Int32Array.of(3, 0, 1, 2), [4, 1])],
   ...Object.fromEntries(comparisons.map((name) => [name, [a, c]])),
   where: [a.less(ramp([6])), a, c],
+  rope: [a, ramp([4, 3]), ramp([4, 3])],
 }
 /** By operation, all of its operands in their order. */
 const ordered = {
   matmul: ([x, y], { c, bias }) => [x, y, c, bias],
-  layernorm: ([x], { gamma, beta }) => [x, gamma, beta],
-  rmsnorm: ([x], { gamma }) => [x, gamma],
+  layernorm: ([x], { gamma, beta, residual }) => [x, gamma, beta, residual],
+  rmsnorm: ([x], { gamma, residual }) => [x, gamma, residual],
   attention: ([q, k, v], { mask }) => [q, k, v, mask],
   ffn: ([x, w1, w2], { b1, b2 }) => [x, w1, b1, w2, b2],
 }
@@ -101,6 +106,21 @@ test('undefined is left out, and so is an operand that is null', () => {
   same(a.softmax({ axis: undefined }), a.softmax())
   same(a.layernorm({ gamma: null, beta: undefined }), a.layernorm())
   same(a.softmax(null), a.softmax())
+})
+
+test('a norm adds its residual first', () => {
+  const [gamma, beta] = [ramp([6]), ramp([6])]
+  same(a.layernorm({ gamma, beta, residual: c }), a.add(c).layernorm({ gamma, beta }))
+  same(a.rmsnorm({ gamma, residual: c }), a.add(c).rmsnorm({ gamma }))
+  throws('shape_mismatch', /residual is \[6\] and x \[4, 6\]/, () => a.rmsnorm({ residual: gamma }))
+})
+
+test('the greatest come first, ties with the lower index', () => {
+  const x = f32([1, NaN, 3, 3, -0, 0], [6])
+  assert.deepEqual(x.topk({ k: 4 }).toArray(), Float32Array.of(NaN, 3, 3, 1))
+  assert.deepEqual(x.argtopk({ k: 6 }).toArray(), BigInt64Array.of(1n, 2n, 3n, 0n, 5n, 4n))
+  throws('invalid_argument', /k is 7; axis 0 of \[6\] has 6 elements/, () => x.topk({ k: 7 }))
+  throws('invalid_argument', /k is '-1'; it must be an integer from 0 on/, () => x.topk({ k: -1 }))
 })
 
 test('numbers arrive as the nearest f32', () => {

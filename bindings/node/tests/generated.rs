@@ -48,8 +48,8 @@ fn union(names: impl Iterator<Item = &'static str>) -> String {
 /// The TypeScript type of an attribute.
 fn attribute_type(name: &str) -> &'static str {
     match name {
-        "trans_a" | "trans_b" | "keepdim" | "causal" => "boolean",
-        "alpha" | "beta" | "eps" | "scale" | "min" | "max" => "number",
+        "trans_a" | "trans_b" | "keepdim" | "causal" | "interleaved" => "boolean",
+        "alpha" | "beta" | "eps" | "scale" | "min" | "max" | "k" => "number",
         "axis" => "number | 'all'",
         "perm" | "axes" | "start" | "stop" | "step" | "before" | "after" => "number[]",
         "dtype" => "DType",

@@ -20,6 +20,7 @@ ATTRIBUTES = {
     "trans_b": "bool",
     "keepdim": "bool",
     "causal": "bool",
+    "interleaved": "bool",
     "alpha": "float",
     "beta": "float",
     "eps": "float",
@@ -27,6 +28,7 @@ ATTRIBUTES = {
     "min": "float",
     "max": "float",
     "axis": "_Axis",
+    "k": "int",
     "axes": "Sequence[int]",
     "dtype": "_AnyDType",
     "form": 'Literal["erf", "tanh"]',
@@ -51,8 +53,8 @@ def literal(words):
 
 def kind(op, name, parameter, operand="_Operand"):
     """The type of a parameter, where an operand may be of that type."""
-    # layernorm's beta is an operand, matmul's an attribute.
-    if name in ATTRIBUTES and not (op == "layernorm" and name == "beta"):
+    # layernorm's beta is an operand, matmul's an attribute; attention's k is one, topk's an attribute.
+    if name in ATTRIBUTES and (op, name) not in (("layernorm", "beta"), ("attention", "k")):
         return ATTRIBUTES[name] + " | None"
     if op == "concat":
         return f"Sequence[{operand}]"

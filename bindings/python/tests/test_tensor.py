@@ -308,6 +308,30 @@ def test_truth():
     assert adead.Tensor(1) == 1 and not adead.Tensor([1.0]) == 2
 
 
+def test_operations_along_rows():
+    x = adead.Tensor([[1.0, numpy.nan, 3.0, 3.0, -0.0, 0.0]])
+    assert x.argtopk(6).tolist() == [[1, 2, 3, 0, 5, 4]] and x.argtopk(2, dtype="u32").dtype == "u32"
+    assert numpy.array_equal(x.topk(4).numpy(), [[numpy.nan, 3, 3, 1]], equal_nan=True)
+    assert x.topk(1, axis=0).tobytes() == x.tobytes() and x.gather(x.argtopk(3)).tobytes() == x.topk(3).tobytes()
+    with pytest.raises(adead.InvalidArgumentError, match=r"k is 7; axis 1 of \[1, 6\] has 6 elements"):
+        x.topk(7)
+    values = numpy.arange(1000, dtype="f4").reshape(2, 500)
+    for axis in (0, 1, -1):
+        assert numpy.array_equal(adead.cumsum(values, axis=axis).numpy(), values.cumsum(axis))
+    random = numpy.random.default_rng(3)
+    x, r, gamma = (adead.Tensor(random.random(dims, dtype="f4")) for dims in ((5, 8), (5, 8), (8,)))
+    for dtype in ("f32", "f16", "bf16"):
+        a, b, g = (tensor.cast(dtype) for tensor in (x, r, gamma))
+        assert a.rmsnorm(g, residual=b).tobytes() == (a + b).rmsnorm(g).tobytes()
+        assert a.layernorm(g, g, b).tobytes() == (a + b).layernorm(g, g).tobytes()
+    angles = numpy.arange(5)[:, None] * numpy.array([1, 0.1, 0.01, 0.001])
+    cos, sin = numpy.cos(angles).astype("f4"), numpy.sin(angles).astype("f4")
+    for interleaved, first, second in ((False, slice(4), slice(4, 8)), (True, slice(0, 8, 2), slice(1, 8, 2))):
+        turned = x.rope(cos, sin, interleaved=interleaved).numpy()
+        expected = (x.numpy()[:, first] + 1j * x.numpy()[:, second]) * numpy.exp(1j * angles)
+        assert numpy.allclose(turned[:, first] + 1j * turned[:, second], expected, atol=1e-6)
+
+
 def test_bools():
     x = adead.Tensor([[True, False, True]])
     assert (x.dtype, x.shape, x.nbytes, x.tolist()) == ("bool", (1, 3), 3, [[True, False, True]])

@@ -101,9 +101,9 @@ pub const Op = enum(c.adead_op) {
     max = c.ADEAD_OP_MAX,
     /// The lowest index of the maximum, i64. `invalid_argument` of nothing.
     argmax = c.ADEAD_OP_ARGMAX,
-    /// Mean and variance normalised over the last axis.
+    /// Mean and variance normalised over the last axis, of x or of x + residual.
     layernorm = c.ADEAD_OP_LAYERNORM,
-    /// Root mean square normalised over the last axis.
+    /// Root mean square normalised over the last axis, of x or of x + residual.
     rmsnorm = c.ADEAD_OP_RMSNORM,
     /// Softmax-weighted values: scaled dot-product attention.
     attention = c.ADEAD_OP_ATTENTION,
@@ -151,6 +151,14 @@ pub const Op = enum(c.adead_op) {
     pad = c.ADEAD_OP_PAD,
     /// Elements along an axis by index.
     gather = c.ADEAD_OP_GATHER,
+    /// Pairs of elements of the last axis turned by angles.
+    rope = c.ADEAD_OP_ROPE,
+    /// The sums of an axis's elements up to each.
+    cumsum = c.ADEAD_OP_CUMSUM,
+    /// The k greatest elements along an axis, the greatest first; of equals the one with the lower index.
+    topk = c.ADEAD_OP_TOPK,
+    /// The indices of the k greatest elements along an axis, i64; of equals the lower one first.
+    argtopk = c.ADEAD_OP_ARGTOPK,
     /// Whether a equals b; NaN equals nothing, and -0 equals +0.
     equal = c.ADEAD_OP_EQUAL,
     /// Whether a does not equal b; true of NaN.

@@ -69,12 +69,14 @@ pub const LayernormOptions = struct {
     eps: ?f32 = null,
     gamma: Tensor = .none,
     beta: Tensor = .none,
+    residual: Tensor = .none,
 };
 
 /// What rmsnorm may be given besides.
 pub const RmsnormOptions = struct {
     eps: ?f32 = null,
     gamma: Tensor = .none,
+    residual: Tensor = .none,
 };
 
 /// What attention may be given besides.
@@ -149,6 +151,29 @@ pub const PadOptions = struct {
 /// What gather may be given besides.
 pub const GatherOptions = struct {
     axis: ?i32 = null,
+};
+
+/// What rope may be given besides.
+pub const RopeOptions = struct {
+    interleaved: ?bool = null,
+};
+
+/// What cumsum may be given besides.
+pub const CumsumOptions = struct {
+    axis: ?i32 = null,
+};
+
+/// What topk may be given besides.
+pub const TopkOptions = struct {
+    k: ?i32 = null,
+    axis: ?i32 = null,
+};
+
+/// What argtopk may be given besides.
+pub const ArgtopkOptions = struct {
+    k: ?i32 = null,
+    axis: ?i32 = null,
+    dtype: ?enums.DType = null,
 };
 
 /// `alpha*(a*b) + beta*c + bias`, then an activation.
@@ -303,20 +328,20 @@ pub fn argmax(ctx: Context, x: Tensor, options: ArgmaxOptions) Error!Tensor {
     return ctx.run(.argmax, &.{x}, attrs);
 }
 
-/// Mean and variance normalised over the last axis.
+/// Mean and variance normalised over the last axis, of x or of x + residual.
 pub fn layernorm(ctx: Context, x: Tensor, options: LayernormOptions) Error!Tensor {
     var attrs: Attrs = .{};
     defer attrs.deinit();
     try attrs.give(.layernorm, "eps", options.eps);
-    return ctx.run(.layernorm, &.{ x, options.gamma, options.beta }, attrs);
+    return ctx.run(.layernorm, &.{ x, options.gamma, options.beta, options.residual }, attrs);
 }
 
-/// Root mean square normalised over the last axis.
+/// Root mean square normalised over the last axis, of x or of x + residual.
 pub fn rmsnorm(ctx: Context, x: Tensor, options: RmsnormOptions) Error!Tensor {
     var attrs: Attrs = .{};
     defer attrs.deinit();
     try attrs.give(.rmsnorm, "eps", options.eps);
-    return ctx.run(.rmsnorm, &.{ x, options.gamma }, attrs);
+    return ctx.run(.rmsnorm, &.{ x, options.gamma, options.residual }, attrs);
 }
 
 /// Softmax-weighted values: scaled dot-product attention.
@@ -479,6 +504,41 @@ pub fn gather(ctx: Context, x: Tensor, ids: Tensor, options: GatherOptions) Erro
     defer attrs.deinit();
     try attrs.give(.gather, "axis", options.axis);
     return ctx.run(.gather, &.{ x, ids }, attrs);
+}
+
+/// Pairs of elements of the last axis turned by angles.
+pub fn rope(ctx: Context, x: Tensor, cos_: Tensor, sin_: Tensor, options: RopeOptions) Error!Tensor {
+    var attrs: Attrs = .{};
+    defer attrs.deinit();
+    try attrs.give(.rope, "interleaved", options.interleaved);
+    return ctx.run(.rope, &.{ x, cos_, sin_ }, attrs);
+}
+
+/// The sums of an axis's elements up to each.
+pub fn cumsum(ctx: Context, x: Tensor, options: CumsumOptions) Error!Tensor {
+    var attrs: Attrs = .{};
+    defer attrs.deinit();
+    try attrs.give(.cumsum, "axis", options.axis);
+    return ctx.run(.cumsum, &.{x}, attrs);
+}
+
+/// The k greatest elements along an axis, the greatest first; of equals the one with the lower index.
+pub fn topk(ctx: Context, x: Tensor, options: TopkOptions) Error!Tensor {
+    var attrs: Attrs = .{};
+    defer attrs.deinit();
+    try attrs.give(.topk, "k", options.k);
+    try attrs.give(.topk, "axis", options.axis);
+    return ctx.run(.topk, &.{x}, attrs);
+}
+
+/// The indices of the k greatest elements along an axis, i64; of equals the lower one first.
+pub fn argtopk(ctx: Context, x: Tensor, options: ArgtopkOptions) Error!Tensor {
+    var attrs: Attrs = .{};
+    defer attrs.deinit();
+    try attrs.give(.argtopk, "k", options.k);
+    try attrs.give(.argtopk, "axis", options.axis);
+    try attrs.give(.argtopk, "dtype", options.dtype);
+    return ctx.run(.argtopk, &.{x}, attrs);
 }
 
 /// Whether a equals b; NaN equals nothing, and -0 equals +0.

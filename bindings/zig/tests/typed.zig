@@ -111,12 +111,14 @@ pub fn typed(ctx: adead.Context, op: adead.Op, operands: []const Tensor, attrs: 
             attrs.take("eps", &options.eps);
             if (operands.len > 1) options.gamma = operands[1];
             if (operands.len > 2) options.beta = operands[2];
+            if (operands.len > 3) options.residual = operands[3];
             return ctx.layernorm(operands[0], options);
         },
         .rmsnorm => {
             var options: adead.operations.RmsnormOptions = .{};
             attrs.take("eps", &options.eps);
             if (operands.len > 1) options.gamma = operands[1];
+            if (operands.len > 2) options.residual = operands[2];
             return ctx.rmsnorm(operands[0], options);
         },
         .attention => {
@@ -226,6 +228,29 @@ pub fn typed(ctx: adead.Context, op: adead.Op, operands: []const Tensor, attrs: 
             attrs.take("axis", &options.axis);
             return ctx.gather(operands[0], operands[1], options);
         },
+        .rope => {
+            var options: adead.operations.RopeOptions = .{};
+            attrs.take("interleaved", &options.interleaved);
+            return ctx.rope(operands[0], operands[1], operands[2], options);
+        },
+        .cumsum => {
+            var options: adead.operations.CumsumOptions = .{};
+            attrs.take("axis", &options.axis);
+            return ctx.cumsum(operands[0], options);
+        },
+        .topk => {
+            var options: adead.operations.TopkOptions = .{};
+            attrs.take("k", &options.k);
+            attrs.take("axis", &options.axis);
+            return ctx.topk(operands[0], options);
+        },
+        .argtopk => {
+            var options: adead.operations.ArgtopkOptions = .{};
+            attrs.take("k", &options.k);
+            attrs.take("axis", &options.axis);
+            attrs.take("dtype", &options.dtype);
+            return ctx.argtopk(operands[0], options);
+        },
         .equal => {
             return ctx.equal(operands[0], operands[1]);
         },
@@ -282,8 +307,8 @@ pub fn fits(op: adead.Op, operands: []const Tensor) bool {
         .mean => operands.len <= 1 and there(operands, 0),
         .max => operands.len <= 1 and there(operands, 0),
         .argmax => operands.len <= 1 and there(operands, 0),
-        .layernorm => operands.len <= 3 and there(operands, 0),
-        .rmsnorm => operands.len <= 2 and there(operands, 0),
+        .layernorm => operands.len <= 4 and there(operands, 0),
+        .rmsnorm => operands.len <= 3 and there(operands, 0),
         .attention => operands.len <= 4 and there(operands, 0) and there(operands, 1) and there(operands, 2),
         .ffn => operands.len <= 5 and there(operands, 0) and there(operands, 1) and there(operands, 3),
         .embedding => operands.len <= 2 and there(operands, 0) and there(operands, 1),
@@ -309,6 +334,10 @@ pub fn fits(op: adead.Op, operands: []const Tensor) bool {
         .slice => operands.len <= 1 and there(operands, 0),
         .pad => operands.len <= 2 and there(operands, 0) and there(operands, 1),
         .gather => operands.len <= 2 and there(operands, 0) and there(operands, 1),
+        .rope => operands.len <= 3 and there(operands, 0) and there(operands, 1) and there(operands, 2),
+        .cumsum => operands.len <= 1 and there(operands, 0),
+        .topk => operands.len <= 1 and there(operands, 0),
+        .argtopk => operands.len <= 1 and there(operands, 0),
         .equal => operands.len <= 2 and there(operands, 0) and there(operands, 1),
         .not_equal => operands.len <= 2 and there(operands, 0) and there(operands, 1),
         .less => operands.len <= 2 and there(operands, 0) and there(operands, 1),

@@ -177,7 +177,7 @@ extern "C" __global__ void __launch_bounds__(256, 8) elementwise(GIVEN given, co
                 }
             }
         }
-        if (function == SOFTMAX || function == LAYERNORM) {
+        if (function == SOFTMAX || function == LAYERNORM || function == ROPE) {
             fetch(b, s.q, of_p, whole, c.p_step);
         }
         // What is long is there once, whatever goes before and behind it.
@@ -260,6 +260,21 @@ extern "C" __global__ void __launch_bounds__(256, 8) elementwise(GIVEN given, co
             }
             break;
         }
+        case ROPE:
+            // The pair's other element is `blocks` away.
+#pragma unroll 1
+            for (uint k = 0; k < WIDE; k++) {
+                uint e = min(whole ? i + k : i + 256 * k, n - 1);
+                bool second = e / s.blocks & 1;
+                float other = s.x[second ? e - s.blocks : e + s.blocks] * b[0];
+                float y = v[0] * a[0];
+                y = second ? y + other : y - other;
+                shift(v);
+                shift(a);
+                shift(b);
+                v[WIDE - 1] = y;
+            }
+            break;
         case EXP:
         case DIV:
             break;

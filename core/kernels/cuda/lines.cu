@@ -34,7 +34,7 @@ struct Choice {
     // SUM: 0 the sum, 1 divided by `value`, 2 the reciprocal square root of that plus eps. Of an index: 0 the element, and its index
     // to q; 1 the index in one word; 2 in two.
     uint finish;
-    // Rows: blocks of a row; rows of a block of threads; elements of a lane; which of gamma and beta are there.
+    // Rows: blocks of a row; rows of a block of threads; elements of a lane; as bits: 1 gamma, 2 beta, 4 a residual at p.
     uint blocks, rows, steps, affine;
 };
 
@@ -254,6 +254,140 @@ extern "C" __global__ void __launch_bounds__(256) reduce_across(const Arguments 
     store_best(s, c, unit, seen, block, base + size_t(seen.found) * s.inner);
 }
 
+// A thread takes a block of 256 of a line. finish 0: its total. 1: the sum up to each element, with the one before the block from p.
+extern "C" __global__ void __launch_bounds__(256) cumulate(const Arguments s, const Choice c, TABLE) {
+    uint unit = blockIdx.x * 256 + threadIdx.x;
+    if (unit >= s.units) {
+        return;
+    }
+    uint rest = unit / s.inner, outer = rest / s.blocks, block = rest - outer * s.blocks, size = min(s.n - block * 256, 256u);
+    size_t base = (size_t(outer) * s.n + block * 256) * s.inner + (unit - rest * s.inner);
+    bool later = c.finish == 1 && block > 0;
+    float before = later ? s.p[unit - s.inner] : 0.0f, sum = 0.0f;
+#pragma unroll 1
+    for (uint i = 0; i < size; i += WIDE) {
+        float v[WIDE];
+#pragma unroll
+        for (uint k = 0; k < WIDE; k++) {
+            v[k] = s.x[base + size_t(min(i + k, size - 1)) * s.inner];
+        }
+#pragma unroll
+        for (uint k = 0; k < WIDE; k++) {
+            if (i + k < size) {
+                sum = sum + v[k];
+                if (c.finish == 1) {
+                    s.y[base + size_t(i + k) * s.inner] = canonical(later ? before + sum : sum);
+                }
+            }
+        }
+    }
+    if (c.finish == 0) {
+        s.y[unit] = canonical(sum);
+    }
+}
+
+// The greatest elements of lines, the greatest first, of equals that with the lower index: tiles are sorted, runs of what they give
+// merged by twos. An element is its key, which is above 0, and behind it its index with all bits flipped.
+//
+// rank: elements of a tile, a power of two up to 1024. blocks: tiles or runs of a line. x_row, p_row: elements of a run at x and at y.
+// finish: what becomes of a run: 0 it stays one; else it is all of its line: 1 elements, 2 indices, 3 indices in two words.
+typedef unsigned long long ulong64;
+
+INLINE void put(const Arguments &s, const uint finish, const uint run, const uint place, const ulong64 element) {
+    if (finish == 0) {
+        reinterpret_cast<ulong64 *>(s.y)[run * s.p_row + place] = element;
+        return;
+    }
+    uint outer = run / s.inner, index = ~uint(element);
+    size_t i = (size_t(outer) * s.p_row + place) * s.inner + (run - outer * s.inner);
+    if (finish == 1) {
+        s.y[i] = max_of_key(int(uint(element >> 32) ^ SIGN));
+    } else if (finish == 2) {
+        reinterpret_cast<uint *>(s.y)[i] = index;
+    } else {
+        reinterpret_cast<ulong64 *>(s.y)[i] = index;
+    }
+}
+
+// A block of threads sorts 1024 elements: of one tile or of several short ones. What is behind a line's end comes last.
+extern "C" __global__ void __launch_bounds__(256) topk_sort(const Arguments s, const Choice c, TABLE) {
+#ifdef __CUDA_ARCH__
+    __shared__ ulong64 slots[1024];
+#else
+    ulong64 *slots = reinterpret_cast<ulong64 *>(pool);
+#endif
+    uint t = threadIdx.x, tile = s.rank, first = blockIdx.x * (1024 / tile);
+#pragma unroll 1
+    for (uint at = t; at < 1024; at += 256) {
+        uint unit = first + at / tile, line = unit / s.blocks, i = (unit - line * s.blocks) * tile + at % tile;
+        ulong64 element = 0;
+        if (unit < s.units && i < s.n) {
+            uint outer = line / s.inner;
+            float v = s.x[(size_t(outer) * s.n + i) * s.inner + (line - outer * s.inner)];
+            element = ulong64(uint(max_key(v)) ^ SIGN) << 32 | ~i;
+        }
+        slots[at] = element;
+    }
+#pragma unroll 1
+    for (uint size = 2; size <= tile; size *= 2) {
+#pragma unroll 1
+        for (uint apart = size / 2; apart > 0; apart /= 2) {
+            __syncthreads();
+#pragma unroll 1
+            for (uint j = t; j < 512; j += 256) {
+                uint low = 2 * (j & ~(apart - 1)) | (j & (apart - 1)), high = low + apart;
+                ulong64 a = slots[low], b = slots[high];
+                // Every other part the other way round, but for whole tiles.
+                if ((b > a) == ((low & size & (tile - 1)) == 0)) {
+                    slots[low] = b;
+                    slots[high] = a;
+                }
+            }
+        }
+    }
+    __syncthreads();
+#pragma unroll 1
+    for (uint at = t; at < 1024 / tile * s.p_row; at += 256) {
+        uint own = at / s.p_row, place = at - own * s.p_row;
+        if (first + own < s.units) {
+            put(s, c.finish, first + own, place, slots[own * tile + place]);
+        }
+    }
+}
+
+// A thread takes an element of one of two runs. Its place is its own in its run, and as many behind as come before it in the other.
+extern "C" __global__ void __launch_bounds__(256) topk_merge(const Arguments s, const Choice c, TABLE) {
+    uint e = blockIdx.x * 256 + threadIdx.x;
+    if (e >= s.units) {
+        return;
+    }
+    uint length = s.x_row, pairs = (s.blocks + 1) / 2, run = e / (2 * length), r = e - run * 2 * length;
+    uint line = run / pairs, pair = run - line * pairs;
+    bool second = r >= length, both = 2 * pair + 1 < s.blocks;
+    const ulong64 *own = reinterpret_cast<const ulong64 *>(s.x) + (line * s.blocks + 2 * pair) * length;
+    ulong64 element = 0;
+    // Of a run that is not there, its elements come last.
+    uint place = r, low = 0, high = both ? length : 0;
+    if (both || !second) {
+        element = own[r];
+        place = second ? r - length : r;
+    }
+    const ulong64 *other = second ? own : own + length;
+#pragma unroll 1
+    while (low < high) {
+        uint middle = (low + high) / 2;
+        // Of equals, those of the first run.
+        if (second ? other[middle] >= element : other[middle] > element) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    if (place + low < s.p_row) {
+        put(s, c.finish, run, place + low, element);
+    }
+}
+
 // SUM of the row's lanes, for every one of its threads.
 INLINE float row_sum(const float v, const uint blocks, float *of_blocks) {
     float sum = tree(v);
@@ -297,6 +431,11 @@ INLINE void normalise(const Arguments &s, const Choice &c) {
     GROUPS {
         EACH {
             v[k] = from[32 * (first + k)];
+        }
+        if (!SOFT && (c.affine & 4)) {
+            EACH {
+                v[k] = v[k] + s.p[base + 32 * (first + k)];
+            }
         }
         EACH {
             float u = v[k];

@@ -32,8 +32,8 @@ layout(push_constant, scalar) uniform Push {
     // The last dimension. Of a run: its steps.
     uint inner;
     // The others' addresses, and where for each dimension but the last, from the last but one to the first, are its size, the
-    // elements of x and of p between neighbours; elements between rows of x and of p; all dimensions; what a function is given besides: scale's factor,
-    // clamp's bounds.
+    // elements of x and of p between neighbours; elements between rows of x and of p; all dimensions; elements
+    // between rope's pairs; a word; what a function is given besides: scale's factor, clamp's bounds.
     //
     // Of a run: of each step the other operand's address, or what the function is given besides; and, from the lowest bit on, in
     // 6 bits: the function, one that is of operands alone;
@@ -44,7 +44,7 @@ layout(push_constant, scalar) uniform Push {
     // the others: elements of a row, or 0 where it has as many elements as x.
     uint more[24];
 };
-const uint P = 0u, Q = 2u, GAMMA = 4u, BETA = 6u, OUTER = 8u, X_ROW = 10u, P_ROW = 11u, ALL = 12u, VALUE = 15u, SECOND = 16u;
+const uint P = 0u, Q = 2u, GAMMA = 4u, BETA = 6u, OUTER = 8u, X_ROW = 10u, P_ROW = 11u, ALL = 12u, APART = 13u, VALUE = 15u, SECOND = 16u;
 
 uvec2 address(const uint at) {
     return uvec2(more[at], more[at + 1u]);
@@ -114,6 +114,11 @@ float apply(const uint function, const float v, const float a, const float b, co
         if ((AFFINE & 2u) != 0u) {
             r = r + h;
         }
+    } else if (FUNCTION == ROPE) {
+        // g is the pair's other element; h says that this one is the second.
+        precise float other = g * b;
+        r = v * a;
+        r = h != 0.0 ? r + other : r - other;
     } else {
         r = called(function, v, a, b);
     }
@@ -140,7 +145,7 @@ vec4 one(const uint i, const bool whole) {
     if (of_two(FUNCTION)) {
         a = fetch(address(P), of_p, whole, P_STEP);
     }
-    if (FUNCTION == SOFTMAX || FUNCTION == LAYERNORM) {
+    if (FUNCTION == SOFTMAX || FUNCTION == LAYERNORM || FUNCTION == ROPE) {
         b = fetch(address(Q), of_p, whole, P_STEP);
     }
     if ((AFFINE & 1u) != 0u) {
@@ -148,6 +153,15 @@ vec4 one(const uint i, const bool whole) {
     }
     if ((AFFINE & 2u) != 0u) {
         h = fetch(address(BETA), of_g, whole, 1u);
+    }
+    if (FUNCTION == ROPE) {
+        uint apart = more[APART];
+        [[unroll]] for (uint k = 0u; k < 4u; k++) {
+            uint e = whole ? i + k : min(i + 256u * k, n - 1u);
+            bool second = (e / apart & 1u) != 0u;
+            g[k] = load(x, second ? e - apart : e + apart);
+            h[k] = second ? 1.0 : 0.0;
+        }
     }
     [[unroll]] for (uint k = 0u; k < 4u; k++) {
         v[k] = apply(FUNCTION, v[k], a[k], b[k], g[k], h[k]);

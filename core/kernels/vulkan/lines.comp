@@ -1,4 +1,4 @@
-// Reductions along lines, and softmax and norms of contiguous rows.
+// Reductions, sums and the greatest elements along lines, and softmax and norms of contiguous rows.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "contract.glsl"
@@ -28,7 +28,7 @@ layout(constant_id = 17) const uint FINISH = 0;
 layout(constant_id = 18) const uint BLOCKS = 1;
 layout(constant_id = 19) const uint ROWS = 1;
 layout(constant_id = 20) const uint STEPS = 1;
-// Norms, 1: gamma, 2: beta, 3: both.
+// Norms, as bits: 1 gamma, 2 beta, 4 a residual at p.
 layout(constant_id = 21) const uint AFFINE = 0;
 
 layout(local_size_x_id = 11) in;
@@ -61,9 +61,45 @@ float tree_of_product(const uint o) {
 
 #include "reduce.glsl"
 #include "rows.glsl"
+#include "topk.glsl"
+
+// A block of 256 of a line. FINISH 0: its total. 1: the sum up to each element, with the one before the block from p.
+void cumulate() {
+    uint unit = gl_WorkGroupID.x * 256u + gl_LocalInvocationIndex;
+    if (unit >= units) {
+        return;
+    }
+    uint rest = unit / inner, outer_ = rest / blocks, block = rest - outer_ * blocks;
+    uint base = (outer_ * n + block * 256u) * inner + unit - rest * inner, size = min(n - block * 256u, 256u);
+    precise float before = 0.0, sum = 0.0;
+    bool later = FINISH == 1u && block > 0u;
+    if (later) {
+        before = load(p, unit - inner);
+    }
+    for (uint i = 0u; i < size; i += 4u) {
+        uvec4 place = base + min(i + uvec4(0u, 1u, 2u, 3u), uvec4(size - 1u)) * inner;
+        vec4 v = fetch(x, place, false, 1u);
+        for (uint k = 0u; k < 4u && i + k < size; k++) {
+            sum = sum + v[k];
+            if (FINISH == 1u) {
+                precise float whole = before + sum;
+                store(y, place[k], later ? whole : sum);
+            }
+        }
+    }
+    if (FINISH == 0u) {
+        store(y, unit, sum);
+    }
+}
 
 void main() {
-    if (FUNCTION < SOFTMAX) {
+    if (FUNCTION == CUMSUM) {
+        cumulate();
+    } else if (FUNCTION == TOPK_SORT) {
+        sort_tiles();
+    } else if (FUNCTION == TOPK_MERGE) {
+        merge_runs();
+    } else if (FUNCTION < SOFTMAX) {
         reduce();
     } else {
         normalise();

@@ -34,10 +34,11 @@ const uint COS = 29u;
 const uint LOG1P = 30u;
 const uint EXPM1 = 31u;
 const uint POW = 32u;
+const uint ROPE = 63u;
 
 // Those that have a second operand, as bits: numbers below 32, then the others.
 const uint OF_TWO = 1u << ADD | 1u << SUB | 1u << MUL | 1u << DIV | 1u << SOFTMAX | 1u << LAYERNORM | 1u << RMSNORM | 1u << MAXIMUM | 1u << MINIMUM;
-const uint HIGH_OF_TWO = 1u << POW - 32u;
+const uint HIGH_OF_TWO = 1u << POW - 32u | 1u << ROPE - 32u;
 
 bool of_two(const uint function) {
     return ((function < 32u ? OF_TWO : HIGH_OF_TWO) >> (function & 31u) & 1u) != 0u;

@@ -55,6 +55,15 @@ void normalise() {
             v[k] = from.v[32u * k];
         }
     }
+    if ((AFFINE & 4u) != 0u) {
+        Lane residual = Lane(at(p, base, 2u));
+        [[unroll]] for (uint k = 0u; k < STEPS; k++) {
+            if (WHOLE || k < mine) {
+                precise float sum_ = v[k] + residual.v[32u * k];
+                v[k] = sum_;
+            }
+        }
+    }
     precise float sum = 0.0;
     float most = f(INFINITY | SIGN);
     [[unroll]] for (uint k = 0u; k < STEPS; k++) {

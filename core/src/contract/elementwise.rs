@@ -1,8 +1,8 @@
 //! Operations that are one step of E arithmetic or one decision, each under its operation's name.
 
 use super::functions::{GeluForm, gelu_erf, gelu_tanh};
-use super::is_nan;
 use super::reduce::{max_key, max_of_keys};
+use super::{canonical, is_nan};
 
 /// x·alpha.
 pub fn scale(x: f32, alpha: f32) -> f32 {
@@ -52,6 +52,11 @@ pub fn maximum(a: f32, b: f32) -> f32 {
 /// The smaller one in MAX's order; NaN wins here too.
 pub fn minimum(a: f32, b: f32) -> f32 {
     if is_nan(a) || is_nan(b) { f32::NAN } else { max_of_keys(max_key(a).min(max_key(b))) }
+}
+
+/// A pair turned by the angle of that cosine and sine.
+pub fn rope([a, b]: [f32; 2], cos: f32, sin: f32) -> [f32; 2] {
+    [canonical(a * cos - b * sin), canonical(b * cos + a * sin)]
 }
 
 /// Not below min and not above max.

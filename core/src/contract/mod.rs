@@ -21,7 +21,10 @@ pub use functions::{Activation, GeluForm, erf, exp, gelu_erf, gelu_tanh, log, re
 pub use half::{bf16_from_f32, bf16_to_f32, f16_from_f32, f16_to_f32};
 pub use matrix::{K_BLOCK, chain, dot, fmaz};
 pub use power::{expm1, log1p, pow};
-pub use reduce::{MAX_KEY_NAN, SUM_BLOCK, SUM_LANES, argmax, argmin, max, max_key, max_of_keys, mean, min, prod, sum};
+pub use reduce::{
+    CUMSUM_BLOCK, MAX_KEY_NAN, SUM_BLOCK, SUM_LANES, argmax, argmin, cumsum, max, max_key, max_of_keys, mean, min,
+    prod, sum, topk,
+};
 
 /// The version of the contract. It belongs beside every published hash.
 pub const VERSION: &str = "adead-contract-1";

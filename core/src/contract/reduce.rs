@@ -1,6 +1,7 @@
-//! SUM, PROD, MAX and MIN.
+//! SUM, PROD, CUMSUM, MAX and MIN.
 
 use super::{NAN, canonical, positive_zero};
+use std::cmp::Reverse;
 
 /// SUM has this many lanes.
 pub const SUM_LANES: usize = 32;
@@ -31,6 +32,31 @@ pub fn sum(x: &[f32]) -> f32 {
     }
     let blocks: Vec<f32> = x.chunks(SUM_BLOCK).map(sum_block).collect();
     sum(&blocks)
+}
+
+/// CUMSUM has chains of this many.
+pub const CUMSUM_BLOCK: usize = 256;
+
+/// CUMSUM: each block's chain from +0, onto which the CUMSUM of the totals of the blocks before it is added.
+pub fn cumsum(x: &[f32]) -> Vec<f32> {
+    let mut y = Vec::with_capacity(x.len());
+    let mut totals = Vec::new();
+    for block in x.chunks(CUMSUM_BLOCK) {
+        let mut chain = 0.0f32;
+        for &x in block {
+            chain += x;
+            y.push(chain);
+        }
+        totals.push(chain);
+    }
+    if totals.len() > 1 {
+        let before = cumsum(&totals);
+        for (block, before) in y.chunks_mut(CUMSUM_BLOCK).skip(1).zip(before) {
+            block.iter_mut().for_each(|y| *y += before);
+        }
+    }
+    y.iter_mut().for_each(|y| *y = canonical(*y));
+    y
 }
 
 /// PROD of at most [`SUM_BLOCK`] values.
@@ -88,6 +114,14 @@ pub fn argmax(x: &[f32]) -> Option<usize> {
     x.iter().position(|&x| max_key(x) == best)
 }
 
+/// The indices of the k greatest elements, the greatest first, of equals the lower index first.
+pub fn topk(x: &[f32], k: usize) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..x.len()).collect();
+    order.sort_by_key(|&i| (Reverse(max_key(x[i])), i));
+    order.truncate(k);
+    order
+}
+
 /// −x, by which MIN is MAX. NaN stays NaN.
 fn negated(x: f32) -> f32 {
     f32::from_bits(x.to_bits() ^ 0x8000_0000)
@@ -125,6 +159,7 @@ mod tests {
         assert_eq!(min(&[2.0, f32::INFINITY, 1.0]), Some(1.0));
         assert_eq!((argmin(&[3.0, 1.0, 1.0]), argmin(&[1.0, f32::NAN, f32::NAN])), (Some(1), Some(1)));
         assert_eq!((min(&[]), argmin(&[])), (None, None));
+        assert_eq!(topk(&[1.0, f32::NAN, 3.0, -0.0, 3.0, 0.0], 6), [1, 2, 4, 0, 5, 3]);
     }
 
     #[test]

@@ -372,6 +372,7 @@ fn every_operation_has_a_work_that_fits_its_family() {
             _ if matches!(op.kind(), OpKind::Binary | OpKind::Comparison) => &[&[8, 8], &[8, 8]],
             Op::Attention => &[&[2, 8, 8], &[2, 8, 8], &[2, 8, 8]],
             Op::Ffn | Op::Embedding | Op::Gather | Op::Where => continue,
+            Op::Rope => &[&[8, 8], &[8, 4], &[8, 4]],
             Op::Pad => &[&[8, 8], &[1]],
             _ => &[&[8, 8]],
         };

@@ -90,15 +90,19 @@ pub struct Attrs {
     pub keepdim: bool,
     /// attention: query i sees key j when j ≤ i + (Sk − Sq).
     pub causal: bool,
+    /// rope: a pair is two neighbours, not an element of each half.
+    pub interleaved: bool,
     /// gelu: which form.
     pub form: GeluForm,
     /// matmul, ffn: what follows; `None` is the operation's default.
     pub activation: Option<Activation>,
     /// matmul: how it is computed.
     pub precision: Precision,
-    /// cast, argmax, argmin: the result's dtype; `None` is the operation's default.
+    /// cast, argmax, argmin, argtopk: the result's dtype; `None` is the operation's default.
     pub dtype: Option<DType>,
-    /// softmax, reductions, concat, gather: along what.
+    /// topk, argtopk: how many elements of a line.
+    pub k: u32,
+    /// softmax, reductions, concat, gather, cumsum, topk, argtopk: along what.
     pub axis: Axis,
     /// reductions that give no index: along several axes at once, in the place of `axis`.
     pub axes: Permutation,
@@ -138,10 +142,12 @@ impl Attrs {
         trans_b: false,
         keepdim: false,
         causal: false,
+        interleaved: false,
         form: GeluForm::Erf,
         activation: None,
         precision: Precision::F32,
         dtype: None,
+        k: 1,
         axis: Axis::Default,
         axes: Permutation { axes: [0; MAX_RANK], len: None },
         alpha: 1.0,
@@ -181,12 +187,14 @@ impl Attrs {
             "trans_b" => self.trans_b = flag()?,
             "keepdim" => self.keepdim = flag()?,
             "causal" => self.causal = flag()?,
+            "interleaved" => self.interleaved = flag()?,
             "alpha" => self.alpha = number()?,
             "beta" => self.beta = number()?,
             "eps" => self.eps = number()?,
             "scale" => self.scale = number()?,
             "min" => self.min = number()?,
             "max" => self.max = number()?,
+            "k" => self.k = value.parse().map_err(|_| bad())?,
             "dtype" => self.dtype = Some(value.parse()?),
             "axis" if value == "all" => self.axis = Axis::All,
             "axis" => self.axis = Axis::At(value.parse().map_err(|_| bad())?),
@@ -227,9 +235,10 @@ impl Attrs {
 #[cold]
 fn allowed(name: &str) -> String {
     match name {
-        "trans_a" | "trans_b" | "keepdim" | "causal" => "0 or 1".into(),
+        "trans_a" | "trans_b" | "keepdim" | "causal" | "interleaved" => "0 or 1".into(),
         "axis" => "one integer (negative ones count from the end) or 'all'".into(),
         "form" => "erf or tanh".into(),
+        "k" => "an integer from 0 on".into(),
         "activation" => Activation::ALL.map(Activation::name).join(", "),
         "precision" => Precision::ALL.map(Precision::name).join(", "),
         "perm" | "axes" | "start" | "stop" | "step" | "before" | "after" => "integers with commas between them".into(),

@@ -52,7 +52,7 @@ mod tests {
             }
         }
         met.dedup();
-        // An embedding and gather take indices, where takes a bool.
-        assert!(met.len() >= Op::ALL.len() - 3, "{met:?}");
+        // An embedding and gather take indices, where takes a bool, rope tables of another shape.
+        assert!(met.len() >= Op::ALL.len() - 4, "{met:?}");
     }
 }

@@ -1,6 +1,6 @@
 //! `concat`: tensors joined along an axis.
 
-use super::{Attrs, Axis, OpInfo, Values, scalar, rules};
+use super::{Attrs, OpInfo, Values, scalar, rules};
 use crate::operand::{Meta, View};
 use crate::error::{Result, fail};
 use crate::shape::{MAX_RANK, Shape};
@@ -41,14 +41,7 @@ pub(super) const INFO: OpInfo = OpInfo {
 
 /// The axis as an index.
 pub(crate) fn axis(attrs: &Attrs, shape: &Shape) -> Result<usize> {
-    if shape.rank() == 0 {
-        fail!(ShapeMismatch, "concat: a scalar has no axis; at least one dimension is needed");
-    }
-    match attrs.axis {
-        Axis::Default => rules::axis_index("concat", 0, shape),
-        Axis::At(axis) => rules::axis_index("concat", axis, shape),
-        Axis::All => fail!(InvalidArgument, "concat: joins along one axis, not 'all'"),
-    }
+    rules::one_axis("concat", 0, attrs, shape)
 }
 
 pub(super) fn reference(attrs: &Attrs, inputs: &[Option<View<'_>>], output: &Meta) -> Result<Values> {

@@ -1,6 +1,6 @@
 //! `gather`: elements along an axis by index.
 
-use super::{Attrs, Axis, OpInfo, Values, scalar, rules};
+use super::{Attrs, OpInfo, Values, scalar, rules};
 use super::rules::Lines;
 use crate::operand::{Meta, View};
 use crate::error::{Result, fail};
@@ -28,14 +28,7 @@ pub(super) const INFO: OpInfo = OpInfo {
 
 /// The axis as an index.
 pub(crate) fn axis(attrs: &Attrs, shape: &Shape) -> Result<usize> {
-    if shape.rank() == 0 {
-        fail!(ShapeMismatch, "gather: a scalar has no axis; at least one dimension is needed");
-    }
-    match attrs.axis {
-        Axis::Default => rules::axis_index("gather", -1, shape),
-        Axis::At(axis) => rules::axis_index("gather", axis, shape),
-        Axis::All => fail!(InvalidArgument, "gather: works along one axis, not 'all'"),
-    }
+    rules::one_axis("gather", -1, attrs, shape)
 }
 
 /// An index, checked against the axis; nothing is written before all are.

@@ -1,4 +1,4 @@
-//! `layernorm`: mean and variance normalised over the last axis.
+//! `layernorm`: mean and variance normalised over the last axis, of x or of its sum with a residual.
 
 use super::{Attrs, Metas, OpInfo, Values, scalar, rules};
 use crate::operand::{Meta, View};
@@ -7,15 +7,24 @@ use crate::error::{Float, Result, fail};
 
 pub(super) const INFO: OpInfo = OpInfo {
     name: "layernorm",
-    operands: &["x", "gamma?", "beta?"],
+    operands: &["x", "gamma?", "beta?", "residual?"],
     attrs: &["eps"],
     in_place: true,
-    shape: |attrs, inputs, output| normalised("layernorm", attrs, inputs, output),
-    flops: |_, _, output| 8.0 * output.shape.elements() as f64,
+    shape: |attrs, inputs, output| normalised("layernorm", ["gamma", "beta", "residual"], attrs, inputs, output),
+    flops: |_, inputs, output| (8.0 + f64::from(inputs.get(RESIDUAL).is_some())) * output.shape.elements() as f64,
 };
 
-/// The rule of normalisations over the last axis, with vectors of its length.
-pub(super) fn normalised(op: &str, attrs: &Attrs, inputs: Metas<'_>, output: &mut Meta) -> Result<()> {
+/// Which operand is the residual.
+pub(crate) const RESIDUAL: usize = 3;
+
+/// The rule of normalisations over the last axis, with a residual of x's shape behind vectors of the axis's length.
+pub(super) fn normalised<const N: usize>(
+    op: &str,
+    names: [&str; N],
+    attrs: &Attrs,
+    inputs: Metas<'_>,
+    output: &mut Meta,
+) -> Result<()> {
     rules::elementwise(op, inputs, output)?;
     // A negative one makes NaN of rows whose variance is small.
     if !(attrs.eps >= 0.0 && attrs.eps.is_finite()) {
@@ -25,8 +34,23 @@ pub(super) fn normalised(op: &str, attrs: &Attrs, inputs: Metas<'_>, output: &mu
         fail!(ShapeMismatch, "{op}: x is a scalar; it must have at least one dimension");
     }
     let n = output.shape.from_end(0);
-    rules::vector_of(op, "gamma", rules::optional(inputs, 1), n)?;
-    rules::vector_of(op, "beta", rules::optional(inputs, 2), n)
+    for (i, name) in names[..N - 1].iter().enumerate() {
+        rules::vector_of(op, name, rules::optional(inputs, i + 1), n)?;
+    }
+    match rules::optional(inputs, N) {
+        Some(residual) if residual.shape != output.shape => {
+            fail!(ShapeMismatch, "{op}: residual is {} and x {}; both must have one shape", residual.shape, output.shape)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What is normalised: x, or its sum with the residual as `add` stores it.
+pub(super) fn of_sum(inputs: &[Option<View<'_>>], residual: usize, output: &Meta) -> Result<Vec<f32>> {
+    let x = scalar::floats(inputs, 0)?;
+    let Some(residual) = scalar::optional_floats(inputs, residual)? else { return Ok(x) };
+    let sum = scalar::stored(x.iter().zip(&residual).map(|(x, r)| x + r), output.dtype);
+    Ok(scalar::widened(&sum, output.dtype))
 }
 
 /// `(d·r)·γ + β`, steps left out where a vector is absent.
@@ -36,7 +60,7 @@ pub(super) fn affine(y: f32, i: usize, gamma: &Option<Vec<f32>>, beta: &Option<V
 }
 
 pub(super) fn reference(attrs: &Attrs, inputs: &[Option<View<'_>>], output: &Meta) -> Result<Values> {
-    let x = scalar::floats(inputs, 0)?;
+    let x = of_sum(inputs, RESIDUAL, output)?;
     let (gamma, beta) = (scalar::optional_floats(inputs, 1)?, scalar::optional_floats(inputs, 2)?);
     let n = output.shape.from_end(0);
     let mut y = Vec::with_capacity(x.len());

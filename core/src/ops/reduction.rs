@@ -106,10 +106,7 @@ fn set_shape(op: &str, attrs: &Attrs, shape: &Shape, to: &mut Shape) -> Result<(
 pub(super) fn rule(op: &str, gives: Gives, attrs: &Attrs, inputs: Metas<'_>, output: &mut Meta) -> Result<()> {
     let mut dtype = rules::one_float(op, inputs)?;
     if gives == Gives::Index {
-        dtype = attrs.dtype.unwrap_or(DType::I64);
-        if !dtype.is_index() {
-            fail!(InvalidArgument, "{op}: indices are i64, i32 or u32, not {dtype}");
-        }
+        dtype = index_dtype(op, attrs)?;
     }
     let x = &rules::required(inputs, 0).shape;
     output.dtype = dtype;
@@ -117,13 +114,35 @@ pub(super) fn rule(op: &str, gives: Gives, attrs: &Attrs, inputs: Metas<'_>, out
     if output.shape.elements() > 0 && x.elements() == 0 && matches!(gives, Gives::Element | Gives::Index) {
         fail!(InvalidArgument, "{op}: {x} has nothing to reduce, and {op} of nothing is not defined");
     }
-    if gives == Gives::Index && dtype != DType::I64 {
-        let n = Reduced::new(x, attrs).lines.n;
-        if n > 1 << 31 {
-            fail!(InvalidArgument, "{op}: {dtype} can't hold an index below {n}; use i64");
-        }
+    if gives == Gives::Index {
+        check_indices(op, dtype, Reduced::new(x, attrs).lines.n)?;
     }
     Ok(())
+}
+
+/// The dtype of indices.
+pub(super) fn index_dtype(op: &str, attrs: &Attrs) -> Result<DType> {
+    let dtype = attrs.dtype.unwrap_or(DType::I64);
+    if !dtype.is_index() {
+        fail!(InvalidArgument, "{op}: indices are i64, i32 or u32, not {dtype}");
+    }
+    Ok(dtype)
+}
+
+/// That dtype holds every index below n.
+pub(super) fn check_indices(op: &str, dtype: DType, n: usize) -> Result<()> {
+    if dtype != DType::I64 && n > 1 << 31 {
+        fail!(InvalidArgument, "{op}: {dtype} can't hold an index below {n}; use i64");
+    }
+    Ok(())
+}
+
+/// An index as bytes of that dtype.
+pub(super) fn stored_index(index: usize, dtype: DType) -> Values {
+    match dtype {
+        DType::I64 => (index as i64).to_ne_bytes().to_vec(),
+        _ => (index as i32).to_ne_bytes().to_vec(),
+    }
 }
 
 /// What a function of the contract gives of a line, as bytes of the result's dtype.
@@ -145,11 +164,7 @@ impl Given for Option<f32> {
 
 impl Given for Option<usize> {
     fn stored(self, dtype: DType) -> Values {
-        let index = self.unwrap_or_default();
-        match dtype {
-            DType::I64 => (index as i64).to_ne_bytes().to_vec(),
-            _ => (index as i32).to_ne_bytes().to_vec(),
-        }
+        stored_index(self.unwrap_or_default(), dtype)
     }
 }
 

@@ -1,4 +1,4 @@
-//! `rmsnorm`: the root mean square normalised over the last axis.
+//! `rmsnorm`: the root mean square normalised over the last axis, of x or of its sum with a residual.
 
 use super::{Attrs, OpInfo, Values, layernorm, scalar};
 use crate::operand::{Meta, View};
@@ -7,15 +7,18 @@ use crate::error::Result;
 
 pub(super) const INFO: OpInfo = OpInfo {
     name: "rmsnorm",
-    operands: &["x", "gamma?"],
+    operands: &["x", "gamma?", "residual?"],
     attrs: &["eps"],
     in_place: true,
-    shape: |attrs, inputs, output| layernorm::normalised("rmsnorm", attrs, inputs, output),
-    flops: |_, _, output| 4.0 * output.shape.elements() as f64,
+    shape: |attrs, inputs, output| layernorm::normalised("rmsnorm", ["gamma", "residual"], attrs, inputs, output),
+    flops: |_, inputs, output| (4.0 + f64::from(inputs.get(RESIDUAL).is_some())) * output.shape.elements() as f64,
 };
 
+/// Which operand is the residual.
+pub(crate) const RESIDUAL: usize = 2;
+
 pub(super) fn reference(attrs: &Attrs, inputs: &[Option<View<'_>>], output: &Meta) -> Result<Values> {
-    let x = scalar::floats(inputs, 0)?;
+    let x = layernorm::of_sum(inputs, RESIDUAL, output)?;
     let gamma = scalar::optional_floats(inputs, 1)?;
     let n = output.shape.from_end(0);
     let mut y = Vec::with_capacity(x.len());

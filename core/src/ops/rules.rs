@@ -1,6 +1,6 @@
 //! What the shape rules of several operations share.
 
-use super::{Metas, OpInfo};
+use super::{Attrs, Axis, Metas, OpInfo};
 use crate::dtype::DType;
 use crate::error::{Result, fail};
 use crate::operand::Meta;
@@ -124,6 +124,18 @@ pub(super) fn axis_index(op: &str, axis: i32, shape: &Shape) -> Result<usize> {
         fail!(InvalidArgument, "{op}: axis {axis} is out of range for {shape}, which has {rank} dimensions");
     }
     Ok(if axis < 0 { axis + rank } else { axis } as usize)
+}
+
+/// The axis of an operation along one axis, as an index.
+pub(super) fn one_axis(op: &str, default: i32, attrs: &Attrs, shape: &Shape) -> Result<usize> {
+    if shape.rank() == 0 {
+        fail!(ShapeMismatch, "{op}: a scalar has no axis; at least one dimension is needed");
+    }
+    match attrs.axis {
+        Axis::Default => axis_index(op, default, shape),
+        Axis::At(axis) => axis_index(op, axis, shape),
+        Axis::All => fail!(InvalidArgument, "{op}: works along one axis, not 'all'"),
+    }
 }
 
 /// A shape seen from an axis: `outer` groups of `n` values that lie `inner` elements apart.

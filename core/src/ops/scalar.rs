@@ -21,14 +21,18 @@ pub(super) fn bytes<'a>(inputs: &'a [Option<View<'_>>], i: usize) -> Result<&'a 
 /// The operand widened to f32.
 pub(super) fn floats(inputs: &[Option<View<'_>>], i: usize) -> Result<Vec<f32>> {
     let dtype = inputs[i].as_ref().map_or(DType::F32, |view| view.dtype());
-    let bytes = bytes(inputs, i)?;
+    Ok(widened(bytes(inputs, i)?, dtype))
+}
+
+/// Stored floats widened to f32.
+pub(super) fn widened(bytes: &[u8], dtype: DType) -> Vec<f32> {
     let half = |bytes: &[u8]| u16::from_ne_bytes([bytes[0], bytes[1]]);
-    Ok(match dtype {
+    match dtype {
         DType::F32 => bytes.chunks_exact(4).map(|b| f32::from_ne_bytes([b[0], b[1], b[2], b[3]])).collect(),
         DType::F16 => bytes.chunks_exact(2).map(|b| f16_to_f32(half(b))).collect(),
         DType::BF16 => bytes.chunks_exact(2).map(|b| bf16_to_f32(half(b))).collect(),
         _ => unreachable!("the shape rule took only floating operands"),
-    })
+    }
 }
 
 /// The operand's integers, or its bools as 0 and 1.
@@ -91,9 +95,9 @@ pub(super) fn broadcast_index(operand: Option<Meta>, output: &Meta) -> impl Fn(u
 }
 
 /// Applies `f` to every line of x along an axis; `f` gives as many values as the output's line has.
-pub(super) fn along(x: &[f32], lines: Lines, f: impl Fn(&[f32]) -> Vec<f32>) -> Vec<f32> {
+pub(super) fn along<T: Copy + Default>(x: &[f32], lines: Lines, f: impl Fn(&[f32]) -> Vec<T>) -> Vec<T> {
     let Lines { outer, n, inner } = lines;
-    let results: Vec<Vec<f32>> = (0..outer * inner)
+    let results: Vec<Vec<T>> = (0..outer * inner)
         .map(|line| {
             let (o, i) = (line / inner, line % inner);
             let line: Vec<f32> = (0..n).map(|k| x[(o * n + k) * inner + i]).collect();
@@ -101,7 +105,7 @@ pub(super) fn along(x: &[f32], lines: Lines, f: impl Fn(&[f32]) -> Vec<f32>) -> 
         })
         .collect();
     let m = results.first().map_or(0, Vec::len);
-    let mut y = vec![0.0; outer * m * inner];
+    let mut y = vec![T::default(); outer * m * inner];
     for (line, result) in results.into_iter().enumerate() {
         let (o, i) = (line / inner, line % inner);
         for (k, value) in result.into_iter().enumerate() {

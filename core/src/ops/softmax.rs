@@ -1,9 +1,9 @@
 //! `softmax`: e^(x − MAX) over its SUM, along an axis.
 
-use super::{Attrs, Axis, OpInfo, Values, scalar, rules};
+use super::{Attrs, OpInfo, Values, scalar, rules};
 use crate::operand::{Meta, View};
 use crate::contract;
-use crate::error::{Result, fail};
+use crate::error::Result;
 use crate::shape::Shape;
 
 pub(super) const INFO: OpInfo = OpInfo {
@@ -20,14 +20,7 @@ pub(super) const INFO: OpInfo = OpInfo {
 
 /// The axis as an index.
 pub(crate) fn axis(attrs: &Attrs, shape: &Shape) -> Result<usize> {
-    if shape.rank() == 0 {
-        fail!(ShapeMismatch, "softmax: a scalar has no axis; at least one dimension is needed");
-    }
-    match attrs.axis {
-        Axis::Default => rules::axis_index("softmax", -1, shape),
-        Axis::At(axis) => rules::axis_index("softmax", axis, shape),
-        Axis::All => fail!(InvalidArgument, "softmax: works along one axis, not 'all'"),
-    }
+    rules::one_axis("softmax", -1, attrs, shape)
 }
 
 /// Softmax of one line.

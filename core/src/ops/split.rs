@@ -4,7 +4,10 @@
 //! depends on no other row, so parts have the bits of the whole wherever they are cut. An operand is cut with the result or
 //! shared by all parts; a part is a command of its own, whose shapes its operation's rule checks like any other's.
 
-use super::{Attrs, Axis, MatmulPlan, MetaList, Metas, Op, OpKind, Permutation, concat_axis, rules, softmax_axis};
+use super::{
+    Attrs, Axis, LAYERNORM_RESIDUAL, MatmulPlan, MetaList, Metas, Op, OpKind, Permutation, RMSNORM_RESIDUAL,
+    concat_axis, cumsum_axis, rules, softmax_axis, topk_axis,
+};
 use crate::error::{Result, fail};
 use crate::operand::{Inputs, Meta, Place, View, ViewMut};
 use crate::shape::{MAX_RANK, Shape};
@@ -51,6 +54,17 @@ fn axes(op: Op, attrs: &mut Attrs, inputs: Metas<'_>, output: &Shape) -> Option<
             attrs.axis = from_end(axis, rank);
             axis
         }
+        Op::Cumsum => {
+            let axis = cumsum_axis(attrs, output).ok()?;
+            attrs.axis = from_end(axis, rank);
+            axis
+        }
+        Op::Topk | Op::Argtopk => {
+            let axis = topk_axis(attrs, output).ok()?;
+            attrs.axis = from_end(axis, rank);
+            operands[0] = Axes { own: rank - axis, end: axis };
+            axis
+        }
         Op::Concat => {
             let axis = concat_axis(attrs, output).ok()?;
             attrs.axis = from_end(axis, rank);
@@ -76,7 +90,18 @@ fn axes(op: Op, attrs: &mut Attrs, inputs: Metas<'_>, output: &Shape) -> Option<
             axis
         }
         Op::Layernorm | Op::Rmsnorm | Op::Ffn => {
+            let whole = operands[0];
             operands[1..].fill(Axes::NONE);
+            match op {
+                Op::Layernorm => operands[LAYERNORM_RESIDUAL] = whole,
+                Op::Rmsnorm => operands[RMSNORM_RESIDUAL] = whole,
+                _ => {}
+            }
+            rank - 1
+        }
+        // The last axis of an operand is half as long or as long as the result's.
+        Op::Rope => {
+            operands[1..].fill(Axes { own: 1, end: rank - 1 });
             rank - 1
         }
         Op::Embedding => {

@@ -116,9 +116,9 @@ macro_rules! table {
                 Dot = 1 dot: Reduction, matmul::dot;
                 /// `e^x` over its sum, along an axis.
                 Softmax = 18 softmax: Reduction, normalise::softmax;
-                /// Mean and variance normalised over the last axis.
+                /// Mean and variance normalised over the last axis, of x or of x + residual.
                 Layernorm = 23 layernorm: Reduction, normalise::layernorm;
-                /// Root mean square normalised over the last axis.
+                /// Root mean square normalised over the last axis, of x or of x + residual.
                 Rmsnorm = 24 rmsnorm: Reduction, normalise::rmsnorm;
                 /// Softmax-weighted values: scaled dot-product attention.
                 Attention = 25 attention: Attention, attention::attention;
@@ -136,6 +136,14 @@ macro_rules! table {
                 Pad = 57 pad: Move, parts::pad;
                 /// Elements along an axis by index.
                 Gather = 58 gather: Move, parts::gather;
+                /// Pairs of elements of the last axis turned by angles.
+                Rope = 59 rope: Elementwise, rope::rope;
+                /// The sums of an axis's elements up to each.
+                Cumsum = 60 cumsum: Reduction, cumsum::cumsum;
+                /// The k greatest elements along an axis, the greatest first; of equals the one with the lower index.
+                Topk = 61 topk: Reduction, topk::topk;
+                /// The indices of the k greatest elements along an axis, i64; of equals the lower one first.
+                Argtopk = 62 argtopk: Reduction, topk::argtopk;
                 /// Elements of a where the condition is true, and of b elsewhere.
                 Where = 76 r#where: Move, compare::select;
                 /// Another element type.

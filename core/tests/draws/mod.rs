@@ -133,7 +133,7 @@ pub fn draw(op: Op, dtype: DType, r: &mut Random) -> (Attrs, Vec<Option<Tensor>>
                 }
             }
         }
-        _ if op == Op::Softmax || op.kind() == OpKind::Reduction => {
+        _ if matches!(op, Op::Softmax | Op::Cumsum | Op::Topk | Op::Argtopk) || op.kind() == OpKind::Reduction => {
             let rank = 1 + r.below(4);
             let mut dims = r.dims(rank, 70);
             if r.below(3) == 0 {
@@ -149,7 +149,7 @@ pub fn draw(op: Op, dtype: DType, r: &mut Random) -> (Attrs, Vec<Option<Tensor>>
                 dims.iter_mut().for_each(|n| *n = (*n).max(1));
             }
             attrs.axis = r.axis(rank);
-            if op != Op::Softmax {
+            if op.kind() == OpKind::Reduction {
                 attrs.keepdim = r.flag();
                 if r.below(4) == 0 {
                     attrs.axis = Axis::All;
@@ -161,17 +161,33 @@ pub fn draw(op: Op, dtype: DType, r: &mut Random) -> (Attrs, Vec<Option<Tensor>>
                     (attrs.axis, attrs.axes) = (Axis::Default, Permutation::new(&axes).unwrap());
                 }
             }
-            operands = vec![Some(r.float(dtype, &dims))];
+            operands = vec![Some(if r.flag() { r.float(dtype, &dims) } else { r.few(dtype, &dims) })];
+            if let (Op::Topk | Op::Argtopk, Axis::At(axis)) = (op, attrs.axis) {
+                let n = dims[axis.rem_euclid(rank as i32) as usize];
+                let most = if r.flag() { n } else { n.min(9) };
+                attrs.k = r.below(most + 1) as u32;
+            }
+        }
+        Op::Rope => {
+            let rank = 1 + r.below(4);
+            let mut pairs = r.dims(rank, 40);
+            // Tables have the last axes of the pairs, or one element in their place.
+            let mut table = pairs[r.below(rank)..].to_vec();
+            table.iter_mut().for_each(|n| *n = if r.below(4) == 0 { 1 } else { *n });
+            attrs.interleaved = r.flag();
+            pairs[rank - 1] *= 2;
+            operands = [&pairs, &table, &table].map(|dims| Some(r.float(dtype, dims))).into();
         }
         Op::Layernorm | Op::Rmsnorm => {
             let n = if r.below(4) == 0 { 1000 + r.below(1200) } else { r.size(300) };
-            operands = vec![Some({
-                let rows = r.size(20);
-                r.float(dtype, &[rows, n])
-            })];
+            let rows = r.size(20);
+            operands = vec![Some(r.float(dtype, &[rows, n]))];
             for _ in 0..if op == Op::Layernorm { 2 } else { 1 } {
                 let vector = r.flag().then(|| r.float(dtype, &[n]));
                 operands.push(vector);
+            }
+            if r.flag() {
+                operands.push(Some(r.float(dtype, &[rows, n])));
             }
         }
         Op::Attention => {

@@ -154,6 +154,13 @@ def norm(suite):
         for op in ("layernorm", "rmsnorm"):
             suite.case(f"norm/{op}_{dtype}_wild", op, [wild(dtype, 30, 2), wild(dtype, 2)])
             suite.case(f"norm/{op}_{dtype}_large", op, [rand(dtype, 50, 257, e=3), rand(dtype, 257)], eps=1e-6)
+            for n in (1, 5, 33, 100, 1024, 1025, 3000):
+                vectors = [rand(dtype, n)] * (2 if op == "layernorm" else 1)
+                suite.case(f"norm/{op}_{dtype}_residual_n{n}", op, [rand(dtype, 3, n), *vectors, rand(dtype, 3, n, e=2)])
+            none = ["none"] * (2 if op == "layernorm" else 1)
+            suite.case(f"norm/{op}_{dtype}_residual_wild", op, [wild(dtype, 30, 2), *none, wild(dtype, 30, 2)])
+            suite.case(f"norm/{op}_{dtype}_residual_rank_4", op, [rand(dtype, 2, 3, 2, 7), *none, rand(dtype, 2, 3, 2, 7)])
+            suite.case(f"norm/{op}_{dtype}_residual_long", op, [rand(dtype, 2, 20000), *none, rand(dtype, 2, 20000, e=1)])
     for op in ("layernorm", "rmsnorm"):
         def case(name, *operands, **attrs):
             suite.case(f"norm/{op}_{name}", op, operands, **attrs)
@@ -176,6 +183,15 @@ def norm(suite):
         case("zero_n_gamma", rand("f32", 3, 0), rand("f32", 0))
         case("gamma_zero", rand("f32", 2, 4), operand("f32", (4,), "fill:80000000"))
         case("rows_64x768", rand("f32", 64, 768), rand("f32", 768))
+        none = ["none"] * (2 if op == "layernorm" else 1)
+        case("residual_rank_1", rand("f32", 17), *none, rand("f32", 17))
+        case("residual_cancels", row(1, -2, 3), *none, row(-1, 2, -3), eps=0.0)
+        case("residual_overflows", row(3e38, 1, 2), *none, row(3e38, 1, 2))
+        case("residual_infinities", row(INF, 1), *none, row(-INF, 1))
+        case("residual_subnormal", patterns(0x00000001, 0x00000002), *none, patterns(0x00000003, 0x80000001), eps=0.0)
+        case("residual_zero_rows", rand("f32", 0, 4), *none, rand("f32", 0, 4))
+        case("residual_zero_n", rand("f32", 3, 0), *none, rand("f32", 3, 0))
+        case("residual_64x768", rand("f32", 64, 768), *[rand("f32", 768)] * len(none), rand("f32", 64, 768))
 
 
 def errors(suite):
@@ -214,7 +230,10 @@ def errors(suite):
     for op in ("layernorm", "rmsnorm"):
         parameters = 2 if op == "layernorm" else 1
         bad("norm", op, "missing", "invalid_argument", [])
-        bad("norm", op, "surplus", "invalid_argument", [x] + [rand("f32", 3)] * (parameters + 1))
+        bad("norm", op, "surplus", "invalid_argument", [x] + [rand("f32", 3)] * parameters + [x, x])
+        bad("norm", op, "residual_shape", "shape_mismatch", [x] + ["none"] * parameters + [rand("f32", 1, 3)])
+        bad("norm", op, "residual_rank", "shape_mismatch", [x] + ["none"] * parameters + [rand("f32", 1, 2, 3)])
+        bad("norm", op, "residual_dtype", "dtype_mismatch", [x] + ["none"] * parameters + [rand("f16", 2, 3)])
         bad("norm", op, "integers", "dtype_mismatch", ["i64 2,3 ids:1:9"])
         bad("norm", op, "mixed", "dtype_mismatch", [x, rand("bf16", 3)])
         bad("norm", op, "gamma_length", "shape_mismatch", [x, rand("f32", 2)])

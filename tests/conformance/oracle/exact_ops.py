@@ -201,13 +201,51 @@ def softmax_of(x):
     return [div(element, total) for element in e]
 
 
-def op_softmax(attrs, shape, x):
-    x, axis, done = floats(x), attrs["axis"] % len(x.shape), {}
-    for index in indices(shape):
-        key = index[:axis] + (0,) + index[axis + 1:]
-        if key not in done:
-            done[key] = softmax_of(row_at(x, axis, key))
-    return [done[index[:axis] + (0,) + index[axis + 1:]][index[axis]] for index in indices(shape)]
+def cumsum_of(x):
+    y, totals = [], []
+    for start in range(0, len(x), 256):
+        p = ZERO
+        for element in x[start:start + 256]:
+            p = add(p, element)
+            y.append(p)
+        totals.append(p)
+    if len(totals) > 1:
+        before = cumsum_of(totals)
+        y = y[:256] + [add(before[i // 256 - 1], y[i]) for i in range(256, len(y))]
+    return y
+
+
+def greatest(x):
+    """The indices of the elements in the order of MAX, the greatest first; equal ones stay as they are."""
+    def rank(i):
+        u = canonical(x[i])
+        return u ^ SIGN if u < SIGN else ~u & ~SIGN
+    return sorted(range(len(x)), key=rank, reverse=True)
+
+
+def op_along(function):
+    """Each line along an axis becomes another, of which the first elements are taken."""
+    def run(attrs, shape, x):
+        x, axis, done = floats(x), attrs["axis"] % len(x.shape), {}
+        for index in indices(shape):
+            key = index[:axis] + (0,) + index[axis + 1:]
+            if key not in done:
+                done[key] = function(row_at(x, axis, key))
+        return [done[index[:axis] + (0,) + index[axis + 1:]][index[axis]] for index in indices(shape)]
+    return run
+
+
+def op_rope(attrs, shape, x, cos, sin):
+    x, cos, sin, half, out = floats(x), floats(cos), floats(sin), shape[-1] // 2, []
+    for *row, i in indices(shape):
+        if attrs["interleaved"]:
+            pair, first, second = i // 2, i // 2 * 2, i // 2 * 2 + 1
+        else:
+            pair, first, second = i % half, i % half, i % half + half
+        row = tuple(row)
+        a, b, c, s = x[row + (first,)], x[row + (second,)], cos[row + (pair,)], sin[row + (pair,)]
+        out.append(sub(mul(a, c), mul(b, s)) if i == first else add(mul(b, c), mul(a, s)))
+    return out
 
 
 def op_reduce(function):
@@ -237,8 +275,12 @@ def norm(x, center, gamma, beta, eps):
 
 
 def op_norm(center):
-    def run(attrs, shape, x, gamma=None, beta=None):
+    def run(attrs, shape, x, gamma=None, *others):
+        beta, residual = [*([] if center else [None]), *others, None, None][:2]
         data, n, out = floats(x).data, x.shape[-1], []
+        if residual:
+            stored = [narrow(x.dtype, add(*both)) for both in zip(data, floats(residual).data)]
+            data = [widen(x.dtype, element) for element in stored]
         for start in range(0, len(data), n or 1):
             out += norm(data[start:start + n], center, gamma, beta, attrs["eps"])
         return out
@@ -399,15 +441,16 @@ COMPARED = {
     "greater_equal": ordered(lambda a, b: b <= a),
 }
 RUN = {
-    "matmul": op_matmul, "dot": op_dot, "scale": op_scale, "gelu": op_gelu, "softmax": op_softmax,
+    "matmul": op_matmul, "dot": op_dot, "scale": op_scale, "gelu": op_gelu, "softmax": op_along(softmax_of),
     "sum": op_reduce(sum_of), "mean": op_reduce(mean_of), "max": op_reduce(max_of),
     "min": op_reduce(min_of), "prod": op_reduce(prod_of),
     "layernorm": op_norm(True), "rmsnorm": op_norm(False), "attention": op_attention, "ffn": op_ffn,
-    "clamp": op_clamp,
+    "clamp": op_clamp, "cumsum": op_along(cumsum_of), "rope": op_rope,
+    "topk": op_along(lambda x: [x[i] for i in greatest(x)]),
     **{name: op_unary(function) for name, function in UNARY.items()},
     **{name: op_binary(function) for name, function in BINARY.items()},
 }
-INDEX = {"argmax": argmax_of, "argmin": argmin_of}
+INDEX = {"argmax": op_reduce(argmax_of), "argmin": op_reduce(argmin_of), "argtopk": op_along(greatest)}
 MOVES = {"embedding": op_embedding, "transpose": op_transpose, "concat": op_concat, "slice": op_slice, "pad": op_pad,
          "gather": op_gather, "where": op_where, **COMPARED}
 
@@ -427,7 +470,7 @@ def run(op, operands, given):
     if op in MOVES:
         return MOVES[op](attrs, shape, *operands)
     if op in INDEX:
-        return [bits_of_int(dtype, at) for at in op_reduce(INDEX[op])(attrs, shape, *operands)]
+        return [bits_of_int(dtype, at) for at in INDEX[op](attrs, shape, *operands)]
     return [narrow(dtype, element) for element in RUN[op](attrs, shape, *operands)]
 
 

@@ -13,6 +13,7 @@ import cases_matmul
 import cases_moves
 import cases_pipeline
 import cases_reduce
+import cases_rows
 from suite import Suite
 
 CASES = Path(__file__).resolve().parent.parent / "cases"
@@ -21,7 +22,7 @@ CASES = Path(__file__).resolve().parent.parent / "cases"
 def build():
     suite = Suite()
     for module in (cases_matmul, cases_fixed, cases_elementwise, cases_reduce, cases_attention, cases_moves,
-                   cases_compare, cases_pipeline):
+                   cases_compare, cases_rows, cases_pipeline):
         module.build(suite)
     return suite
 

@@ -108,6 +108,15 @@ def widen(tensor):
     return out
 
 
+def narrowed(dtype, shape, wide):
+    """A tensor of binary32 values."""
+    data = wide[:]
+    if dtype != "f32":
+        data = empty(WIDTH[dtype], len(wide))
+        call("o_narrow", CODES[dtype], len(wide), wide, data)
+    return Tensor(dtype, shape, data)
+
+
 def strides_of(shape):
     return [prod(shape[axis + 1:]) for axis in range(len(shape))]
 
@@ -184,6 +193,13 @@ def reduced_lines(attrs, x):
     return prod(x.shape[axis] for axis in kept), prod(x.shape[axis] for axis in axes), 1, data
 
 
+def greatest(attrs, shape, x):
+    """Where the greatest elements of each line are in it."""
+    at = array("q", bytes(8 * prod(shape)))
+    call("o_topk", *around(x.shape, attrs["axis"]), attrs["k"], widen(x), at)
+    return at
+
+
 def floating(op, attrs, shape, operands):
     """A floating operation on binary32 buffers, before narrowing."""
     x = operands[0]
@@ -195,14 +211,23 @@ def floating(op, attrs, shape, operands):
     if op in shapes.BINARY:
         a, b = (spread(widen(operand), operand.shape, shape) for operand in operands)
         call("o_binary", OF_TWO[op], len(out), a, b, out)
-    elif op == "softmax":
-        call("o_softmax", *around(x.shape, attrs["axis"]), widen(x), out)
+    elif op in ("softmax", "cumsum"):
+        call(f"o_{op}", *around(x.shape, attrs["axis"]), widen(x), out)
+    elif op == "rope":
+        pairs = x.shape[:-1] + (x.shape[-1] // 2,)
+        cos, sin = (spread(widen(table), table.shape, pairs) for table in operands[1:])
+        call("o_rope", prod(pairs[:-1]), pairs[-1], attrs["interleaved"], widen(x), cos, sin, out)
     elif op in shapes.VALUES:
         call("o_reduce", shapes.VALUES.index(op), *reduced_lines(attrs, x), out)
     elif op in ("layernorm", "rmsnorm"):
+        vectors = 2 if op == "layernorm" else 1
         optional = [widen(operand) for operand in operands[1:]]
-        optional += [None] * ((2 if op == "layernorm" else 1) - len(optional))
-        call(f"o_{op}", prod(x.shape[:-1]), x.shape[-1], widen(x), *optional, as_float(attrs["eps"]), out)
+        *optional, residual = optional + [None] * (vectors + 1 - len(optional))
+        data = widen(x)
+        if residual is not None:
+            call("o_binary", OF_TWO["add"], len(out), data, residual, out)
+            data = widen(narrowed(x.dtype, x.shape, out))
+        call(f"o_{op}", prod(x.shape[:-1]), x.shape[-1], data, *optional, as_float(attrs["eps"]), out)
     elif op == "ffn":
         w1, w2 = operands[1], operands[3]
         b2 = operands[4] if len(operands) > 4 else None
@@ -296,13 +321,17 @@ def run(op, operands, given):
         if dtype != x.dtype:
             data = empty(WIDTH[dtype], len(x.data))
             call("o_cast", CODES[x.dtype], CODES[dtype], len(data), x.data, data)
+    elif op == "argtopk":
+        data = array(TYPECODE[WIDTH[dtype]], greatest(attrs, shape, x))
+    elif op == "topk":
+        axis = attrs["axis"] % len(shape)
+        wide = along(Tensor("f32", x.shape, widen(x)), Tensor("i64", shape, greatest(attrs, shape, x)), axis)
+        call("o_canonical", len(wide), wide)
+        return narrowed(dtype, shape, wide)
     elif op in shapes.PLACES:
         at = array("q", bytes(8 * prod(shape)))
         call("o_place", int(op == "argmin"), *reduced_lines(attrs, x), at)
         data = array(TYPECODE[WIDTH[dtype]], at)
     else:
-        data = floating(op, attrs, shape, operands)
-        if dtype != "f32":
-            wide, data = data, empty(WIDTH[dtype], len(data))
-            call("o_narrow", CODES[dtype], len(wide), wide, data)
+        return narrowed(dtype, shape, floating(op, attrs, shape, operands))
     return Tensor(dtype, shape, data)

@@ -669,6 +669,68 @@ void o_softmax(i64 outer, i64 n, i64 inner, const float *x, float *out)
         }
 }
 
+/* y[i] += the sum up to y[i - 1], for blocks of 256 and then, in the same way, for their totals */
+static void cumsum_row(float *y, i64 n, i64 stride)
+{
+    i64 blocks = (n + 255) / 256;
+    float *totals = malloc((size_t)(blocks + 1) * sizeof *totals);
+    for (i64 b = 0; b < blocks; b++) {
+        float chain = 0.0f;
+        for (i64 i = b * 256; i < n && i < b * 256 + 256; i++) y[i * stride] = chain = chain + y[i * stride];
+        totals[b] = chain;
+    }
+    if (blocks > 1) cumsum_row(totals, blocks, 1);
+    for (i64 i = 256; i < n; i++) y[i * stride] = totals[i / 256 - 1] + y[i * stride];
+    free(totals);
+}
+
+void o_cumsum(i64 outer, i64 n, i64 inner, const float *x, float *out)
+{
+    memcpy(out, x, (size_t)(outer * n * inner) * sizeof *x);
+    for (i64 o = 0; o < outer; o++)
+        for (i64 i = 0; i < inner; i++) cumsum_row(out + o * n * inner + i, n, inner);
+    for (i64 i = 0; i < outer * n * inner; i++) out[i] = canonical(out[i]);
+}
+
+/* a row has `half` pairs, with a cosine and a sine each */
+void o_rope(i64 rows, i64 half, i64 interleaved, const float *x, const float *cosines, const float *sines, float *out)
+{
+    for (i64 r = 0; r < rows; r++, x += 2 * half, out += 2 * half)
+        for (i64 i = 0; i < half; i++) {
+            i64 first = interleaved ? 2 * i : i, second = interleaved ? 2 * i + 1 : i + half;
+            float c = cosines[r * half + i], s = sines[r * half + i], a = x[first], b = x[second];
+            float ac = a * c, bs = b * s, bc = b * c, as = a * s;
+            out[first] = canonical(ac - bs);
+            out[second] = canonical(bc + as);
+        }
+}
+
+/* the indices of each line's k greatest elements: every element is put behind those that it is not greater than */
+void o_topk(i64 outer, i64 n, i64 inner, i64 k, const float *x, i64 *out)
+{
+    i64 *best = malloc((size_t)(k + 1) * sizeof *best);
+    for (i64 o = 0; o < outer; o++)
+        for (i64 i = 0; i < inner; i++) {
+            const float *row = x + o * n * inner + i;
+            i64 count = 0;
+            for (i64 j = 0; j < n; j++) {
+                i64 place = count;
+                while (place > 0 && max_key(row[j * inner]) > max_key(row[best[place - 1] * inner])) place--;
+                if (place == k) continue;
+                if (count < k) count++;
+                memmove(best + place + 1, best + place, (size_t)(count - 1 - place) * sizeof *best);
+                best[place] = j;
+            }
+            for (i64 j = 0; j < k; j++) out[(o * k + j) * inner + i] = best[j];
+        }
+    free(best);
+}
+
+void o_canonical(i64 n, float *x)
+{
+    for (i64 i = 0; i < n; i++) x[i] = canonical(x[i]);
+}
+
 /* gamma and beta may be NULL */
 void o_layernorm(i64 rows, i64 n, const float *x, const float *gamma, const float *beta, float eps, float *out)
 {

@@ -124,12 +124,31 @@ def norm(r, dtype, op):
     operands.append(values(r, dtype, dims[-1:]) if r.random() < 0.6 else None)
     if op == "layernorm":
         operands.append(values(r, dtype, dims[-1:]) if r.random() < 0.6 else None)
+    if r.random() < 0.5:
+        operands.append(values(r, dtype, dims))
     return operands, {"eps": r.choice(("0x3727c5ac", "0x00000000", "0x3f800000"))}
 
 
 def softmax(r, dtype):
     dims = shape(r, (1, 2, 3)) if r.random() < 0.9 else (1030,)
     return [values(r, dtype, dims)], {"axis": str(r.randrange(-len(dims), len(dims)))}
+
+
+def topk(r, dtype, op):
+    (x,), attrs = softmax(r, dtype)
+    if r.random() < 0.5 and x.data:
+        x = Tensor(dtype, x.shape, [r.choice(x.data[:3]) for _ in x.data])
+    attrs["k"] = str(r.randrange(x.shape[int(attrs["axis"])] + 1))
+    if op == "argtopk":
+        attrs["dtype"] = r.choice(INDEXES)
+    return [x], attrs
+
+
+def rope(r, dtype):
+    pairs = shape(r, (1, 2, 3, 4), 4)
+    tables = faded(r, pairs)
+    operands = [values(r, dtype, dims) for dims in (pairs[:-1] + (2 * pairs[-1],), tables, tables)]
+    return operands, {"interleaved": flag(r)}
 
 
 def embedding(r):
@@ -203,6 +222,10 @@ def operation_cases(r, rounds=90):
         yield "clamp", [values(r, dtype, shape(r, (0, 1, 2)))], {"min": number(r), "max": number(r)}
         yield "gelu", [values(r, dtype, shape(r, (0, 1, 2)))], {"form": r.choice(("erf", "tanh"))}
         yield "softmax", *softmax(r, dtype)
+        yield "cumsum", *softmax(r, dtype)
+        yield "rope", *rope(r, dtype)
+        for op in ("topk", "argtopk"):
+            yield op, *topk(r, dtype, op)
         for op in shapes.VALUES + shapes.PLACES:
             yield op, *reduction(r, dtype, op)
         for op in ("layernorm", "rmsnorm"):

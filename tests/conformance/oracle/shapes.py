@@ -48,8 +48,8 @@ OPS = {
     "softmax": (1, 0, {"axis": ("int", "-1")}),
     **{op: (1, 0, AXES_ALL) for op in VALUES},
     **{op: (1, 0, {**AXIS_ALL, "dtype": (INDEXES, "i64")}) for op in PLACES},
-    "layernorm": (1, 2, {"eps": ("f32", "0x3727c5ac")}),
-    "rmsnorm": (1, 1, {"eps": ("f32", "0x3727c5ac")}),
+    "layernorm": (1, 3, {"eps": ("f32", "0x3727c5ac")}),
+    "rmsnorm": (1, 2, {"eps": ("f32", "0x3727c5ac")}),
     "attention": (3, 1, {"causal": ("flag", "0"), "scale": ("f32", "0x00000000")}),
     "embedding": (2, 0, {}),
     "transpose": (1, 0, {"perm": ("ints", None)}),
@@ -62,6 +62,10 @@ OPS = {
     **{op: (2, 0, {}) for op in BINARY},
     **{op: (2, 0, {}) for op in COMPARISONS},
     "where": (3, 0, {}),
+    "rope": (3, 0, {"interleaved": ("flag", "0")}),
+    "cumsum": (1, 0, {"axis": ("int", "-1")}),
+    "topk": (1, 0, {"k": ("int", "1"), "axis": ("int", "-1")}),
+    "argtopk": (1, 0, {"k": ("int", "1"), "axis": ("int", "-1"), "dtype": (INDEXES, "i64")}),
 }
 # ffn has an optional operand between required ones: x, w1, b1?, w2, b2?
 REQUIRED_AT = {"ffn": (0, 1, 3)}
@@ -295,18 +299,32 @@ def result(op, operands, given):
         shape, dtype = broadcast(*shapes), "bool"
     elif op == "where":
         shape, dtype = broadcast(*shapes), padded[1][0]
-    elif op == "softmax":
+    elif op == "rope":
+        at_least(1, x, "x")
+        same("the last dimension's halves", x[-1] % 2, 0)
+        same("cos and sin", *shapes[1:])
+        broadcast_to(shapes[1], x[:-1] + (x[-1] // 2,))
+        shape = x
+    elif op in ("softmax", "cumsum"):
         at_least(1, x, "x")
         axis_of(attrs["axis"], len(x))
         shape = x
+    elif op in ("topk", "argtopk"):
+        at_least(1, x, "x")
+        axis, dtype = axis_of(attrs["axis"], len(x)), attrs.get("dtype", dtype)
+        if not 0 <= attrs["k"] <= x[axis]:
+            invalid("k")
+        shape = x[:axis] + (attrs["k"],) + x[axis + 1:]
     elif op in VALUES + PLACES:
         shape = reduced_shape(op, attrs, x)
         dtype = attrs.get("dtype", dtype)
     elif op in ("layernorm", "rmsnorm"):
         at_least(1, x, "x")
-        for parameter in shapes[1:]:
+        for parameter in shapes[1:-1]:
             if parameter is not None:
                 same("gamma, beta", parameter, x[-1:])
+        if shapes[-1] is not None:
+            same("x and residual", x, shapes[-1])
         shape = x
     elif op == "attention":
         shape = attention_shape(*shapes)

@@ -67,7 +67,7 @@ fn cpp_type(kind: Kind) -> String {
     match kind {
         Kind::Flag => "std::optional<bool>".into(),
         Kind::Number => "std::optional<float>".into(),
-        Kind::Axis => "std::optional<std::int32_t>".into(),
+        Kind::Integer => "std::optional<std::int32_t>".into(),
         Kind::Axes => "Permutation".into(),
         Kind::Word(name) => format!("std::optional<{name}>"),
     }

@@ -46,10 +46,16 @@ fn zig_type(kind: Kind) -> String {
     match kind {
         Kind::Flag => "?bool".into(),
         Kind::Number => "?f32".into(),
-        Kind::Axis => "?i32".into(),
+        Kind::Integer => "?i32".into(),
         Kind::Axes => "?[]const i32".into(),
         Kind::Word(name) => format!("?enums.{name}"),
     }
+}
+
+/// An operand as a parameter, which in Zig may not have the name of a function beside it.
+fn parameter(name: &str, operations: &[Operation]) -> String {
+    let taken = operations.iter().any(|operation| operation.op.name() == name);
+    if taken { format!("{name}_") } else { name.to_string() }
 }
 
 /// bindings/zig/src/operations.zig.
@@ -76,7 +82,8 @@ pub fn operations(operations: &[Operation]) -> String {
         let name = operation.op.name();
         let mut parameters = vec!["ctx: Context".to_string()];
         for operand in &operation.required {
-            parameters.push(format!("{operand}: {}", if operation.repeated { "[]const Tensor" } else { "Tensor" }));
+            let of = if operation.repeated { "[]const Tensor" } else { "Tensor" };
+            parameters.push(format!("{}: {of}", parameter(operand, operations)));
         }
         if operation.has_options() {
             parameters.push(format!("options: {}", operation.options()));
@@ -91,7 +98,7 @@ pub fn operations(operations: &[Operation]) -> String {
         }
         let one = |(name, optional): (&str, bool)| match optional {
             true => format!("options.{name}"),
-            false => name.to_string(),
+            false => parameter(name, operations),
         };
         let operands: Vec<String> = operation.operands().into_iter().map(one).collect();
         let operands = match &operands[..] {

@@ -71,6 +71,7 @@ __all__ = [
     "align",
     "argmax",
     "argmin",
+    "argtopk",
     "asarray",
     "attention",
     "cast",
@@ -78,6 +79,7 @@ __all__ = [
     "coalesce",
     "concat",
     "cos",
+    "cumsum",
     "default_context",
     "div",
     "dot",
@@ -115,6 +117,7 @@ __all__ = [
     "relu",
     "restore_matrix",
     "rmsnorm",
+    "rope",
     "round",
     "rsqrt",
     "scale",
@@ -129,6 +132,7 @@ __all__ = [
     "sub",
     "sum",
     "tanh",
+    "topk",
     "transpose",
     "where",
 ]
@@ -340,9 +344,15 @@ class Tensor:
         self,
         gamma: _Operand | None = None,
         beta: _Operand | None = None,
+        residual: _Operand | None = None,
         eps: float | None = None,
     ) -> Tensor: ...
-    def rmsnorm(self, gamma: _Operand | None = None, eps: float | None = None) -> Tensor: ...
+    def rmsnorm(
+        self,
+        gamma: _Operand | None = None,
+        residual: _Operand | None = None,
+        eps: float | None = None,
+    ) -> Tensor: ...
     def attention(
         self,
         k: _Operand,
@@ -404,6 +414,10 @@ class Tensor:
         after: Sequence[int] | None = None,
     ) -> Tensor: ...
     def gather(self, ids: _Operand, axis: _Axis | None = None) -> Tensor: ...
+    def rope(self, cos: _Operand, sin: _Operand, interleaved: bool | None = None) -> Tensor: ...
+    def cumsum(self, axis: _Axis | None = None) -> Tensor: ...
+    def topk(self, k: int | None = None, axis: _Axis | None = None) -> Tensor: ...
+    def argtopk(self, k: int | None = None, axis: _Axis | None = None, dtype: _AnyDType | None = None) -> Tensor: ...
     def equal(self, b: _Operand) -> Tensor: ...
     def not_equal(self, b: _Operand) -> Tensor: ...
     def less(self, b: _Operand) -> Tensor: ...
@@ -646,6 +660,7 @@ class Pipeline:
         self,
         gamma: _Recorded | None = None,
         beta: _Recorded | None = None,
+        residual: _Recorded | None = None,
         eps: float | None = None,
     ) -> Pipeline: ...
     @overload
@@ -654,12 +669,24 @@ class Pipeline:
         x: _Recorded,
         gamma: _Recorded | None = None,
         beta: _Recorded | None = None,
+        residual: _Recorded | None = None,
         eps: float | None = None,
     ) -> Pipeline: ...
     @overload
-    def rmsnorm(self, gamma: _Recorded | None = None, eps: float | None = None) -> Pipeline: ...
+    def rmsnorm(
+        self,
+        gamma: _Recorded | None = None,
+        residual: _Recorded | None = None,
+        eps: float | None = None,
+    ) -> Pipeline: ...
     @overload
-    def rmsnorm(self, x: _Recorded, gamma: _Recorded | None = None, eps: float | None = None) -> Pipeline: ...
+    def rmsnorm(
+        self,
+        x: _Recorded,
+        gamma: _Recorded | None = None,
+        residual: _Recorded | None = None,
+        eps: float | None = None,
+    ) -> Pipeline: ...
     @overload
     def attention(
         self,
@@ -834,6 +861,28 @@ class Pipeline:
     def gather(self, ids: _Recorded, axis: _Axis | None = None) -> Pipeline: ...
     @overload
     def gather(self, x: _Recorded, ids: _Recorded, axis: _Axis | None = None) -> Pipeline: ...
+    @overload
+    def rope(self, cos: _Recorded, sin: _Recorded, interleaved: bool | None = None) -> Pipeline: ...
+    @overload
+    def rope(self, x: _Recorded, cos: _Recorded, sin: _Recorded, interleaved: bool | None = None) -> Pipeline: ...
+    @overload
+    def cumsum(self, axis: _Axis | None = None) -> Pipeline: ...
+    @overload
+    def cumsum(self, x: _Recorded, axis: _Axis | None = None) -> Pipeline: ...
+    @overload
+    def topk(self, k: int | None = None, axis: _Axis | None = None) -> Pipeline: ...
+    @overload
+    def topk(self, x: _Recorded, k: int | None = None, axis: _Axis | None = None) -> Pipeline: ...
+    @overload
+    def argtopk(self, k: int | None = None, axis: _Axis | None = None, dtype: _AnyDType | None = None) -> Pipeline: ...
+    @overload
+    def argtopk(
+        self,
+        x: _Recorded,
+        k: int | None = None,
+        axis: _Axis | None = None,
+        dtype: _AnyDType | None = None,
+    ) -> Pipeline: ...
     @overload
     def equal(self, b: _Recorded) -> Pipeline: ...
     @overload
@@ -1032,9 +1081,16 @@ class Context:
         x: _Operand,
         gamma: _Operand | None = None,
         beta: _Operand | None = None,
+        residual: _Operand | None = None,
         eps: float | None = None,
     ) -> Tensor: ...
-    def rmsnorm(self, x: _Operand, gamma: _Operand | None = None, eps: float | None = None) -> Tensor: ...
+    def rmsnorm(
+        self,
+        x: _Operand,
+        gamma: _Operand | None = None,
+        residual: _Operand | None = None,
+        eps: float | None = None,
+    ) -> Tensor: ...
     def attention(
         self,
         q: _Operand,
@@ -1104,6 +1160,16 @@ class Context:
         after: Sequence[int] | None = None,
     ) -> Tensor: ...
     def gather(self, x: _Operand, ids: _Operand, axis: _Axis | None = None) -> Tensor: ...
+    def rope(self, x: _Operand, cos: _Operand, sin: _Operand, interleaved: bool | None = None) -> Tensor: ...
+    def cumsum(self, x: _Operand, axis: _Axis | None = None) -> Tensor: ...
+    def topk(self, x: _Operand, k: int | None = None, axis: _Axis | None = None) -> Tensor: ...
+    def argtopk(
+        self,
+        x: _Operand,
+        k: int | None = None,
+        axis: _Axis | None = None,
+        dtype: _AnyDType | None = None,
+    ) -> Tensor: ...
     def equal(self, a: _Operand, b: _Operand) -> Tensor: ...
     def not_equal(self, a: _Operand, b: _Operand) -> Tensor: ...
     def less(self, a: _Operand, b: _Operand) -> Tensor: ...
@@ -1613,9 +1679,15 @@ def layernorm(
     x: _Operand,
     gamma: _Operand | None = None,
     beta: _Operand | None = None,
+    residual: _Operand | None = None,
     eps: float | None = None,
 ) -> Tensor: ...
-def rmsnorm(x: _Operand, gamma: _Operand | None = None, eps: float | None = None) -> Tensor: ...
+def rmsnorm(
+    x: _Operand,
+    gamma: _Operand | None = None,
+    residual: _Operand | None = None,
+    eps: float | None = None,
+) -> Tensor: ...
 def attention(
     q: _Operand,
     k: _Operand,
@@ -1678,6 +1750,10 @@ def pad(
     after: Sequence[int] | None = None,
 ) -> Tensor: ...
 def gather(x: _Operand, ids: _Operand, axis: _Axis | None = None) -> Tensor: ...
+def rope(x: _Operand, cos: _Operand, sin: _Operand, interleaved: bool | None = None) -> Tensor: ...
+def cumsum(x: _Operand, axis: _Axis | None = None) -> Tensor: ...
+def topk(x: _Operand, k: int | None = None, axis: _Axis | None = None) -> Tensor: ...
+def argtopk(x: _Operand, k: int | None = None, axis: _Axis | None = None, dtype: _AnyDType | None = None) -> Tensor: ...
 def equal(a: _Operand, b: _Operand) -> Tensor: ...
 def not_equal(a: _Operand, b: _Operand) -> Tensor: ...
 def less(a: _Operand, b: _Operand) -> Tensor: ...

@@ -7,7 +7,7 @@ use super::shared::Shared;
 use crate::error::{Error, Result, Status, fail};
 use crate::hal::lowering::attention::Tile as AttentionTile;
 use crate::hal::lowering::tiles::{Cost, Sizes, Tile, tile};
-use crate::hal::lowering::{Kernels, Limits, ROWS, RUN_WORDS, SOFTMAX_ROWS};
+use crate::hal::lowering::{CUMSUM, Kernels, Limits, ROWS, RUN_WORDS, SOFTMAX_ROWS, TOPK_MERGE, TOPK_SORT};
 use crate::log::log;
 use std::ffi::CStr;
 use std::ptr;
@@ -130,6 +130,9 @@ impl Launch {
                 (launch.name, launch.threads) = match (function, held) {
                     (0..ROWS, _) if *across == 0 => (c"reduce_along", THREADS),
                     (0..ROWS, _) => (c"reduce_across", THREADS),
+                    (&CUMSUM, _) => (c"cumulate", THREADS),
+                    (&TOPK_SORT, _) => (c"topk_sort", THREADS),
+                    (&TOPK_MERGE, _) => (c"topk_merge", THREADS),
                     (&SOFTMAX_ROWS, true) => (c"softmax_whole", *size),
                     (&SOFTMAX_ROWS, false) => (c"softmax_rows", *size),
                     (_, true) => (c"norm_whole", *size),
@@ -138,7 +141,7 @@ impl Launch {
                 if *function < ROWS && *across == 0 {
                     // A warp for each of the 32 blocks that a workgroup has elsewhere.
                     launch.groups[0] = groups[0].checked_mul(4).ok_or_else(too_many)?;
-                } else if *function >= ROWS && !held {
+                } else if (ROWS..CUMSUM).contains(function) && !held {
                     launch.shared_bytes = 4 * size * steps;
                 }
                 launch.take(constants);

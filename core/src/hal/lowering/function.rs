@@ -12,6 +12,8 @@ pub const LAYERNORM: u32 = 19;
 pub const RMSNORM: u32 = 20;
 /// Several functions one after another.
 pub const RUN: u32 = 21;
+/// Of x, cosine and sine, and of the element that is `blocks` from x.
+pub const ROPE: u32 = 63;
 
 /// An attribute as a kernel gets it.
 trait Given {
@@ -59,11 +61,12 @@ macro_rules! functions {
             ("LAYERNORM", LAYERNORM, None, false),
             ("RMSNORM", RMSNORM, None, false),
             ("RUN", RUN, None, false),
+            ("ROPE", ROPE, None, false),
         ];
 
         /// Does not compile where two functions have one number, or one has no room in six bits.
         const _: () = {
-            let all = [$($($of_x,)+)* $($of_both,)* SOFTMAX, LAYERNORM, RMSNORM, RUN];
+            let all = [$($($of_x,)+)* $($of_both,)* SOFTMAX, LAYERNORM, RMSNORM, RUN, ROPE];
             let (mut taken, mut i) = (0u64, 0);
             while i < all.len() {
                 assert!(all[i] > 0 && all[i] < 64, "a function's number is one of 1 to 63");
@@ -127,7 +130,7 @@ const _: () = {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::hal::lowering::{normalise, reduce};
+    use crate::hal::lowering::{cumsum, normalise, reduce, topk};
     use crate::ops::{Gives, OpKind};
     use std::fmt::Write;
     use std::path::Path;
@@ -179,10 +182,16 @@ mod tests {
     fn reductions() -> (String, Vec<&'static str>) {
         let mut text = String::from(
             "// Generated from the table of operations by `ADEAD_BLESS=1 cargo test -p adead-core --lib function`; don't edit.\n\
-             // CUDA's kernels include it too.\n\n// The functions of lines, then those of contiguous rows.\n",
+             // CUDA's kernels include it too.\n\n// The functions of lines, then those of contiguous rows, then others of lines.\n",
         );
-        let rows =
-            [("SOFTMAX", normalise::SOFTMAX), ("LAYERNORM", normalise::LAYERNORM), ("RMSNORM", normalise::RMSNORM)];
+        let rows = [
+            ("SOFTMAX", normalise::SOFTMAX),
+            ("LAYERNORM", normalise::LAYERNORM),
+            ("RMSNORM", normalise::RMSNORM),
+            ("CUMSUM", cumsum::CUMSUM),
+            ("TOPK_SORT", topk::SORT),
+            ("TOPK_MERGE", topk::MERGE),
+        ];
         let mut all: Vec<(&str, u32)> =
             reduce::ALL.iter().map(|&(name, number, _)| (name, number)).chain(rows).collect();
         all.sort_by_key(|&(_, number)| number);

@@ -6,6 +6,7 @@
 pub mod attention;
 mod cast;
 mod compare;
+mod cumsum;
 mod elementwise;
 mod encoder;
 mod fixed;
@@ -16,9 +17,13 @@ mod normalise;
 mod operands;
 mod parts;
 mod reduce;
+mod rope;
 mod runs;
 pub mod tiles;
+mod topk;
 
+#[cfg(feature = "cuda")]
+pub use cumsum::CUMSUM;
 pub use encoder::{Encoder, Explain, Kernels, Limits, PUSH_BYTES, Push};
 #[cfg(feature = "cuda")]
 pub use normalise::SOFTMAX as SOFTMAX_ROWS;
@@ -28,6 +33,8 @@ pub use reduce::ROWS;
 pub use runs::WORDS as RUN_WORDS;
 #[cfg(test)]
 pub use runs::tests as run_tests;
+#[cfg(feature = "cuda")]
+pub use topk::{MERGE as TOPK_MERGE, SORT as TOPK_SORT};
 
 use crate::command::Command;
 use crate::dtype::DType;

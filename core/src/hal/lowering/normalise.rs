@@ -3,15 +3,16 @@
 //! Rows that a workgroup can hold are read once. Longer ones, and lines that lie across, are reduced to their statistics
 //! first, by workgroups all over, and then go through an elementwise kernel with them.
 
-use super::Call;
 use super::elementwise::{Grid, broadcast};
 use super::function;
 use super::operands::{Arguments, dispatch};
 use super::reduce::{Finish, MAX, Map, ROWS, SUM, along};
+use super::{Call, Operand, cast};
 use super::{Encoder, Kernels};
 use crate::contract::SUM_BLOCK;
+use crate::dtype::DType;
 use crate::error::Result;
-use crate::ops::{Lines, softmax_axis};
+use crate::ops::{Binary, LAYERNORM_RESIDUAL, Lines, RMSNORM_RESIDUAL, softmax_axis};
 
 // Values of lines.comp's first constant: the kernels that hold rows.
 pub const SOFTMAX: u32 = ROWS;
@@ -39,10 +40,11 @@ pub fn softmax(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()> {
 
 /// `layernorm` of the op table.
 pub fn layernorm(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()> {
-    let (lines, arguments) = norm(call);
+    let (lines, mut arguments) = norm(encoder, call, LAYERNORM_RESIDUAL)?;
     if rows(encoder, LAYERNORM, lines, arguments)? {
         return Ok(());
     }
+    add_residual(encoder, call, &mut arguments)?;
     let bytes = 4 * lines.outer as u64;
     let (mean, factor) = (encoder.scratch(bytes)?, encoder.scratch(bytes)?);
     along(encoder, SUM, lines, Map::Same, Finish::Mean, Arguments { y: mean, ..arguments })?;
@@ -53,27 +55,53 @@ pub fn layernorm(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()> {
 
 /// `rmsnorm` of the op table.
 pub fn rmsnorm(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()> {
-    let (lines, arguments) = norm(call);
+    let (lines, mut arguments) = norm(encoder, call, RMSNORM_RESIDUAL)?;
     if rows(encoder, RMSNORM, lines, arguments)? {
         return Ok(());
     }
+    add_residual(encoder, call, &mut arguments)?;
     let factor = encoder.scratch(4 * lines.outer as u64)?;
     along(encoder, SUM, lines, Map::Square, Finish::Factor, Arguments { y: factor, ..arguments })?;
     apply(encoder, function::RMSNORM, lines, Arguments { p: factor, ..arguments })
 }
 
-/// The rows of a norm, and what its kernels share.
-fn norm(call: &Call<'_>) -> (Lines, Arguments) {
+/// The rows of a norm, and what its kernels share: the residual is p.
+fn norm(encoder: &mut dyn Encoder, call: &Call<'_>, residual: usize) -> Result<(Lines, Arguments)> {
     let shape = call.output.shape;
-    let arguments = Arguments {
+    let mut arguments = Arguments {
         x: call.address(0),
+        p: call.address(residual),
         y: call.output.address,
         gamma: call.address(1),
-        beta: call.address(2),
+        beta: if residual > 2 { call.address(2) } else { 0 },
         eps: call.attrs.eps,
         ..Arguments::default()
     };
-    (Lines::along(shape, shape.rank() - 1), arguments)
+    // Between the sum and the norm stands what `add` stores.
+    let stored = call.views[0].as_ref().map_or(DType::F32, |view| view.dtype());
+    if stored.is_half() && arguments.p != 0 {
+        add_residual(encoder, call, &mut arguments)?;
+        let elements = shape.elements() as u64;
+        let sum = Operand { address: arguments.x, dtype: DType::F32, shape };
+        let narrow = Operand { address: encoder.scratch(2 * elements)?, dtype: stored, shape };
+        cast::convert(encoder, sum, narrow)?;
+        cast::convert(encoder, narrow, sum)?;
+    }
+    Ok((Lines::along(shape, shape.rank() - 1), arguments))
+}
+
+/// Where there is a residual, x becomes its sum with it.
+fn add_residual(encoder: &mut dyn Encoder, call: &Call<'_>, arguments: &mut Arguments) -> Result<()> {
+    if arguments.p == 0 {
+        return Ok(());
+    }
+    let elements = call.output.elements();
+    let mut grid = Grid::new();
+    grid.push(elements, 1, 1);
+    let sum = Arguments { y: encoder.scratch(4 * u64::from(elements))?, gamma: 0, beta: 0, ..*arguments };
+    broadcast(encoder, function::of_binary(Binary::Add), &grid, sum)?;
+    (arguments.x, arguments.p) = (sum.y, 0);
+    Ok(())
 }
 
 /// Enqueues the kernel that holds rows, if they are contiguous and short enough.
@@ -89,7 +117,8 @@ fn rows(encoder: &mut dyn Encoder, function: u32, lines: Lines, mut arguments: A
     let whole = u32::from(n.is_multiple_of(if blocks > 1 { SUM_BLOCK } else { 32 * steps as usize }));
     let rows = (GROUP / blocks).max(1);
     let size = 32 * blocks * rows;
-    let constants = [function, size, 1, size / 4, whole, 0, 0, 0, blocks, rows, steps, arguments.affine()];
+    let affine = arguments.affine() | u32::from(arguments.p != 0) << 2;
+    let constants = [function, size, 1, size / 4, whole, 0, 0, 0, blocks, rows, steps, affine];
     (arguments.n, arguments.units, arguments.value) = (n as u32, outer as u32, n as f32);
     dispatch(encoder, Kernels::Lines, &constants, &arguments, arguments.units.div_ceil(rows))?;
     Ok(true)

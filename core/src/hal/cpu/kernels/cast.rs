@@ -73,6 +73,22 @@ unsafe fn convert_integers(from: DType, x: *const u8, to: DType, y: *mut u8, n: 
     }
 }
 
+/// Rounds `n` values at x to halves and widens them again.
+///
+/// # Safety
+/// x covers n values.
+pub(super) unsafe fn round(to: DType, x: *mut f32, n: usize) {
+    let mut halves = [0u16; BATCH];
+    for at in (0..n).step_by(BATCH) {
+        // SAFETY: the batch lies below n, and the buffer holds one.
+        unsafe {
+            let (x, count) = (x.add(at), BATCH.min(n - at));
+            write_floats(to, x, halves.as_mut_ptr().cast(), count);
+            read_floats(to, halves.as_ptr().cast(), x, count);
+        }
+    }
+}
+
 /// Widens stored halves to f32.
 pub(super) fn widen(exec: &Exec<'_>, from: DType, x: *const u8, y: *mut f32, n: usize) -> Result<()> {
     convert(exec, from, x, DType::F32, y.cast(), n)

@@ -7,6 +7,7 @@ mod attention;
 mod binary;
 mod cast;
 mod compare;
+mod cumsum;
 mod elementwise;
 mod fixed;
 mod gemm;
@@ -16,7 +17,9 @@ mod moves;
 mod normalise;
 mod parts;
 mod reduce;
+mod rope;
 mod sum;
+mod topk;
 
 pub use gemm::Panels;
 pub use matmul::panel_width;
@@ -71,6 +74,8 @@ pub(super) struct Call<'a, 'b> {
     pub attrs: &'a Attrs,
     pub inputs: &'a [Option<View<'b>>],
     pub output: &'a mut ViewMut<'b>,
+    /// The dtype that the command's first operand is stored in.
+    pub stored: DType,
 }
 
 impl Call<'_, '_> {
@@ -112,7 +117,7 @@ pub fn execute(exec: &Exec<'_>, command: &mut Command<'_>) -> Result<()> {
         return widened(exec, command, stored);
     }
     let (op, attrs, inputs, output) = command.parts();
-    run(exec, op, &mut Call { attrs, inputs, output })
+    run(exec, op, &mut Call { attrs, inputs, output, stored })
 }
 
 macro_rules! dispatch {
@@ -168,14 +173,14 @@ fn widened(exec: &Exec<'_>, command: &mut Command<'_>, stored: DType) -> Result<
     // Indices and bools need no narrowing.
     if !command.output().dtype().is_float() {
         let (op, attrs, _, output) = command.parts();
-        return run(exec, op, &mut Call { attrs, inputs: &inputs, output: &mut output.reborrow() });
+        return run(exec, op, &mut Call { attrs, inputs: &inputs, output: &mut output.reborrow(), stored });
     }
     let n = command.output().shape().elements();
     let result = exec.scratch.take(n)?;
     let meta = Meta::new(DType::F32, *command.output().shape());
     // SAFETY: as above; nobody else has this scratch.
     let mut output = unsafe { ViewMut::from_raw(NonNull::new_unchecked(result.pointer().cast()), &meta) };
-    run(exec, command.op(), &mut Call { attrs: command.attrs(), inputs: &inputs, output: &mut output })?;
+    run(exec, command.op(), &mut Call { attrs: command.attrs(), inputs: &inputs, output: &mut output, stored })?;
     cast::narrow(exec, stored, result.pointer(), command.output().host()?.cast(), n)
 }
 

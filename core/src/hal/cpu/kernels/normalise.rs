@@ -1,14 +1,14 @@
 //! softmax, layernorm, rmsnorm: rows brought to a scale of their own.
 
 use super::sum::{Stored, range, sum, sum_of, sum_of_parts};
-use super::{Call, Exec, Shared, chunks};
+use super::{Call, Exec, Shared, cast, chunks};
 use crate::contract;
+use crate::dtype::DType;
 use crate::error::Result;
-
 use crate::hal::cpu::simd::{self, Kernel, Simd, VectorFn, dispatch};
 use crate::interrupt::{Looks, PIECE, pieces};
 use crate::isa::Isa;
-use crate::ops::{Lines, softmax_axis};
+use crate::ops::{LAYERNORM_RESIDUAL, Lines, RMSNORM_RESIDUAL, softmax_axis};
 
 /// Values of softmax that are worth handing to another thread.
 const GRAIN: usize = 32 * 1024;
@@ -288,6 +288,49 @@ impl Kernel for NormRow {
     }
 }
 
+/// The sum of a row and its residual, as `add` stores it.
+struct SumRow {
+    x: *const f32,
+    residual: *const f32,
+    sum: *mut f32,
+    n: usize,
+    stored: DType,
+}
+
+impl Kernel for SumRow {
+    type Output = ();
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) {
+        let SumRow { x, residual, sum, n, stored } = self;
+        // SAFETY: all cover n values, and are equal or disjoint.
+        unsafe {
+            pieces!(n, |at, count| {
+                let residual = Affine { p: residual.add(at), step: 1 };
+                simd::map_row::<S>(x.add(at), sum.add(at), count, Plus { residual, n: count });
+                if stored.is_half() {
+                    cast::round(stored, sum.add(at), count);
+                }
+            });
+        }
+    }
+}
+
+/// x + residual.
+#[derive(Clone, Copy)]
+struct Plus {
+    residual: Affine,
+    n: usize,
+}
+
+impl VectorFn for Plus {
+    #[inline(always)]
+    unsafe fn apply<S: Simd>(self, x: S::F, at: usize) -> S::F {
+        // SAFETY: called from a kernel; the residual covers the row.
+        unsafe { S::add(x, self.residual.load::<S>(at, self.n)) }
+    }
+}
+
 /// (x − mean)².
 #[derive(Clone, Copy)]
 struct SquareFrom(f32);
@@ -341,16 +384,31 @@ fn norm(exec: &Exec<'_>, call: &mut Call<'_, '_>, centre: bool) -> Result<()> {
     let n = call.output.shape().from_end(0);
     let rows = call.output.shape().elements() / n.max(1);
     let (x, y) = (Shared(call.f32(0)?.cast_mut()), Shared(call.out()?));
-    let (gamma, beta) = (Affine::new(call.f32(1)?, &ONES), Affine::new(call.f32(2)?, &MINUS_ZEROS));
-    let eps = call.attrs.eps;
+    let (beta, residual) = match centre {
+        true => (call.f32(2)?, call.f32(LAYERNORM_RESIDUAL)?),
+        false => (std::ptr::null(), call.f32(RMSNORM_RESIDUAL)?),
+    };
+    let (gamma, eps, stored, residual) = (call.f32(1)?, call.attrs.eps, call.stored, Shared(residual.cast_mut()));
     if n == 0 {
         return Ok(());
     }
+    // A sum comes to stand where its row's result will, unless one of the vectors is there. Then there is one row.
+    let room = match [gamma, beta].contains(&y.get().cast_const()) && !residual.get().is_null() {
+        true => Some(exec.scratch.take(n)?),
+        false => None,
+    };
+    let sums = Shared(room.as_ref().map_or(y.get(), |room| room.pointer()));
+    let (gamma, beta) = (Affine::new(gamma, &ONES), Affine::new(beta, &MINUS_ZEROS));
     chunks(exec, rows, NORM_GRAIN.div_ceil(n), |start, end| {
         for row in start..end {
             // SAFETY: the views cover rows·n values, the vectors n.
             unsafe {
-                let (x, y) = (x.get().add(row * n), y.get().add(row * n));
+                let (mut x, y) = (x.get().add(row * n).cast_const(), y.get().add(row * n));
+                if !residual.get().is_null() {
+                    let (residual, sum) = (residual.get().add(row * n), sums.get().add(row * n));
+                    dispatch(exec.isa, SumRow { x, residual, sum, n, stored });
+                    x = sum;
+                }
                 dispatch(exec.isa, NormRow { x, y, n, gamma, beta, eps, centre });
             }
         }
