@@ -16,7 +16,7 @@ use std::path::PathBuf;
 
 /// A safetensors file: its header is read when it is opened, a tensor when it is asked for.
 ///
-/// ``IoError`` if it can't be read, ``InvalidArgumentError`` if it is no safetensors file.
+/// ``IoError`` if it can't be read, ``InvalidArgumentError`` if it is not a safetensors file.
 #[pyclass(frozen, module = "adead.nn", name = "Weights")]
 pub struct PyWeights(Weights);
 

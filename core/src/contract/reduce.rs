@@ -52,7 +52,7 @@ pub fn cumsum(x: &[f32]) -> Vec<f32> {
     if totals.len() > 1 {
         let before = cumsum(&totals);
         for (block, before) in y.chunks_mut(CUMSUM_BLOCK).skip(1).zip(before) {
-            block.iter_mut().for_each(|y| *y = before + *y);
+            block.iter_mut().for_each(|y| *y += before);
         }
     }
     y.iter_mut().for_each(|y| *y = canonical(*y));
