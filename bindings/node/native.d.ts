@@ -309,9 +309,9 @@ export declare class Layout {
 
 /** A matrix that `Context.pack` laid out for products. */
 export declare class Packed {
-  /** Its shape as an operand: `[K, N]`, however it was given. */
+  /** Its shape as an operand: `[K, N]`, for both layouts of the matrix. */
   get dims(): Array<number>
-  /** The dtype of the matrix that it was made of. */
+  /** The dtype of the matrix that was packed. */
   get dtype(): DType
   /** Bytes of memory that it takes. */
   get bytes(): number
@@ -573,43 +573,43 @@ export interface DeviceInfo {
   bus?: string
 }
 
-/** What a device would take for an operation, in nanoseconds. */
+/** A device's estimate for an operation, in nanoseconds. */
 export interface Estimate {
-  /** Which device. */
+  /** The device. */
   device: string
-  /** The work itself. */
+  /** The computation. */
   computeNs: number
-  /** Getting it started. */
+  /** Starting it. */
   launchNs: number
-  /** Moving operands there and the result back. */
+  /** Moving operands to the device and the result back. */
   transferNs: number
-  /** All of it. */
+  /** The sum of these. */
   totalNs: number
-  /** Whether operands and result fit in its memory. */
+  /** Whether operands and result fit in the device's memory. */
   fits: boolean
 }
 
-/** A choice with its reason and what every device would take. */
+/** A choice of device, its reason, and every device's estimate. */
 export interface Explanation {
   /** The chosen device. */
   device: string
-  /** Why it was chosen, in words with numbers. */
+  /** Why it was chosen, as text with numbers. */
   reason: string
-  /** The family that it was priced as. */
+  /** The family whose costs were used. */
   family: Family
-  /** Elements of the largest operand or result: what a threshold is compared with. */
+  /** Elements of the largest operand or result. The threshold is compared with this number. */
   elements: number
-  /** Floating-point operations; a multiply-add is two. */
+  /** Floating-point operations; a multiply-add counts as two. */
   flops: number
   /** Bytes read and written. */
   bytes: number
-  /** What every device would take. */
+  /** Each device's estimate. */
   estimates: Array<Estimate>
-  /** Where it is divided: rows of the result for each device, in the same order. */
+  /** If the operation is divided: the rows of the result for each device, in the same order. */
   rows?: Array<number>
-  /** Nanoseconds until all have theirs done, where it is divided. */
+  /** If it is divided: nanoseconds until all devices have finished their part. */
   splitNs?: number
-  /** All of it as text. */
+  /** The whole explanation as text. */
   text: string
 }
 
