@@ -112,7 +112,7 @@ def test_streams(ctx):
         stream.run("relu", [adead.Tensor([1.0])], y)
     with pytest.raises(adead.InvalidArgumentError):
         event.wait(-1.0)
-    with pytest.raises(adead.InvalidArgumentError, match="another's"):
+    with pytest.raises(adead.InvalidArgumentError, match="another context"):
         adead.Context("cpu").stream().clear(x)
 
 
@@ -184,7 +184,7 @@ def test_what_a_dispatch_refuses(gpu, kernels):
         gpu.dispatch(kernel, a, a, a, groups=(1, 1, 1, 1), push=push)
     with pytest.raises(TypeError, match="takes buffers"):
         gpu.dispatch(kernel, a, a, [1.0], groups=1, push=push)
-    with pytest.raises(adead.InvalidArgumentError, match="another's"):
+    with pytest.raises(adead.InvalidArgumentError, match="another context"):
         gpu.dispatch(kernel, a, a, adead.Context("cpu").buffer([1.0]), groups=1, push=push)
     with pytest.raises(adead.IoError, match="no-such.spv"):
         gpu.load_spirv("no-such.spv")

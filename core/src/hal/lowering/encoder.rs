@@ -50,13 +50,15 @@ pub struct Limits {
     pub narrow: fn(&Sizes) -> Option<Tile>,
     /// The rows and columns of a tile of fixed-point products.
     pub fixed_tile: [u32; 2],
-    /// Returns the rows and columns of the tiles that tensor cores compute, for a number of digits and [m, n, batches].
-    /// `None` if the device has no such kernel.
-    pub fixed_wide: Option<fn(&Limits, u32, [u32; 3]) -> [u32; 2]>,
+    /// The tiles of fixed-point products on tensor cores. `None` if the device has no such kernel.
+    pub fixed_wide: Option<FixedWide>,
     /// Returns the tile of attention for a number of heads, the queries of each head, their width and the width of the
     /// values.
     pub attention: fn(&Limits, u64, u32, u32, u32) -> attention::Tile,
 }
+
+/// Returns the rows and columns of a tile that tensor cores compute, for a number of digits and [m, n, batches].
+pub type FixedWide = fn(&Limits, u32, [u32; 3]) -> [u32; 2];
 
 /// Makes an error from the four words with which a kernel reports wrong data.
 pub type Explain = fn([u32; 4]) -> Error;

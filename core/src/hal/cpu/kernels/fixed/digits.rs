@@ -148,7 +148,7 @@ impl Lines {
             let mut sum = _mm512_setzero_si512();
             let k = if i < self.there { self.k } else { 0 };
             for p in (0..self.k).step_by(16) {
-                let there = if p < k { k - p } else { 0 };
+                let there = k.saturating_sub(p);
                 // SAFETY: elements below k of a line that is there; the panel has room for a multiple of DEPTH.
                 unsafe {
                     let x = if there > 0 { self.load_along(i, p) } else { _mm512_setzero_ps() };
