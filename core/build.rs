@@ -1,6 +1,6 @@
 //! Packs the operations' kernels for the library; `src/hal/lzma.rs` unpacks them, `src/hal/vulkan/shaders.rs` what is in Vulkan's.
 //!
-//! CUDA's are packed by family: its machine code for all architectures, its PTX, so that what they share is there once and a family
+//! CUDA's are packed by family: its machine code for all architectures (if it has any), its PTX, so that what they share is there once and a family
 //! is unpacked when it is first used. Vulkan's become a seventh of their size: words of a kind go into streams of their own, ids as differences: most ids are close to the last one that was defined, and
 //! functions that modules share look alike then. A stream has a number's lowest seven bits in one part, the others in another.
 
@@ -128,7 +128,8 @@ fn cuda(out: &Path) {
     for family in &MODULES[..6] {
         // What repeats in machine code are instructions, of 16 bytes; a text ends with zero.
         let (mut machine, mut ptx) = (Part::default(), Part::default());
-        for architecture in architectures::MACHINE_CODE {
+        let compiled = architectures::COMPILED.contains(family);
+        for architecture in architectures::MACHINE_CODE.iter().filter(|_| compiled) {
             let mut code = read(family, &format!("sm_{architecture}.cubin"));
             code.resize((code.len() + 1).next_multiple_of(16), 0);
             machine.push(&code);

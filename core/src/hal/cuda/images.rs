@@ -30,12 +30,13 @@ pub enum Image {
     Ptx(usize),
 }
 
-/// Returns the files that a GPU can run, the best first. A driver older than the compiler may refuse the first.
-pub fn images(physical: &Physical) -> impl Iterator<Item = Image> {
+/// Returns the files of a family that a GPU can run, the best first. A driver older than the compiler may refuse the first.
+pub fn images(physical: &Physical, kernels: Kernels) -> impl Iterator<Item = Image> {
     let capability = physical.capability;
     // GPUs in processors don't run the machine code of cards, whatever their number. CUDA_FORCE_PTX_JIT asks for PTX
     // everywhere.
-    let ptx_alone = physical.info.kind == DeviceKind::Integrated || physical.driver.forces_ptx;
+    let compiled = FAMILIES.get(kernels as usize).is_some_and(|family| !family.machine.ends.is_empty());
+    let ptx_alone = !compiled || physical.info.kind == DeviceKind::Integrated || physical.driver.forces_ptx;
     let latest = |list: &[u32], least: u32| list.iter().rposition(|&of| least <= of && of <= capability);
     let machine = latest(&MACHINE_CODE, capability / 10 * 10).filter(|_| !ptx_alone).map(Image::MachineCode);
     machine.into_iter().chain(latest(&PTX, 0).map(Image::Ptx))
@@ -50,7 +51,7 @@ impl Image {
         }
     }
 
-    /// Returns its bytes for a family, unpacked once per process.
+    /// Returns its bytes for a family that has it, unpacked once per process.
     pub fn bytes(self, kernels: Kernels) -> Result<&'static [u8]> {
         type Unpacked = OnceLock<Option<Vec<u8>>>;
         static UNPACKED: [[Unpacked; MACHINE_CODE.len() + PTX.len()]; Kernels::COUNT - 1] =
@@ -83,6 +84,7 @@ impl Packed {
 
 #[cfg(test)]
 mod tests {
+    use super::super::architectures::COMPILED;
     use super::*;
     use crate::hal::cuda::fake::{Card, Fake};
     use crate::hal::cuda::physical::enumerate;
@@ -97,7 +99,7 @@ mod tests {
             (Kernels::Matmul, "matmul"),
             (Kernels::Moves, "moves"),
         ] {
-            let machine = (0..MACHINE_CODE.len()).map(Image::MachineCode);
+            let machine = (0..MACHINE_CODE.len()).filter(|_| COMPILED.contains(&family)).map(Image::MachineCode);
             for image in machine.chain((0..PTX.len()).map(Image::Ptx)) {
                 let name = image.name();
                 let path = format!("{}/kernels/cuda/generated/{family}.{name}", env!("CARGO_MANIFEST_DIR"));
@@ -107,15 +109,17 @@ mod tests {
             }
         }
         assert!(Image::MachineCode(0).bytes(Kernels::Probe).is_err());
+        assert!(Image::MachineCode(0).bytes(Kernels::Lines).is_err());
     }
 
     #[test]
     fn every_gpu_has_the_best_that_it_runs() {
-        let of = |card: Card| {
+        let family = |card: Card, kernels| {
             let fake = Fake::new(&[card]);
             let physical = enumerate(fake.driver()).unwrap().remove(0);
-            images(&physical).map(Image::name).collect::<Vec<_>>()
+            images(&physical, kernels).map(Image::name).collect::<Vec<_>>()
         };
+        let of = |card| family(card, Kernels::Matmul);
         for (capability, expected) in [
             (70, &["compute_70.ptx"][..]),
             (75, &["compute_70.ptx"]),
@@ -131,6 +135,9 @@ mod tests {
             (130, &["compute_80.ptx"]),
         ] {
             assert_eq!(of(Card { capability, ..Card::default() }), expected, "{capability}");
+        }
+        for kernels in [Kernels::Lines, Kernels::Moves] {
+            assert_eq!(family(Card { capability: 90, ..Card::default() }, kernels), ["compute_80.ptx"]);
         }
         // Jetson's GPUs are not cards, although their numbers lie between those of cards.
         assert_eq!(of(Card { capability: 87, integrated: true, ..Card::default() }), ["compute_80.ptx"]);

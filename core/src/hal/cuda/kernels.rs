@@ -355,7 +355,7 @@ impl Modules {
 
 /// Loads a family's module: the best image that the driver accepts.
 fn load(shared: &Shared, kernels: Kernels) -> Result<Handle> {
-    let mut images = images(&shared.physical).peekable();
+    let mut images = images(&shared.physical, kernels).peekable();
     while let Some(image) = images.next() {
         let bytes = image.bytes(kernels)?;
         if let Image::Ptx(_) = image {
