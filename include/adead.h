@@ -241,6 +241,8 @@ enum {
 };
 
 // adead_precision: how a matrix product is computed.
+/// What the context has: see adead_context_set_precision.
+#define ADEAD_PRECISION_DEFAULT (-1)
 enum {
   /// In chains of fused multiply-adds of f32.
   ADEAD_PRECISION_F32 = 0,
@@ -382,10 +384,10 @@ enum {
 };
 
 /// The defaults of adead_context_options.
-#define ADEAD_CONTEXT_OPTIONS_INIT { sizeof(adead_context_options), NULL, 0 }
+#define ADEAD_CONTEXT_OPTIONS_INIT { sizeof(adead_context_options), NULL, 0, ADEAD_PRECISION_F32 }
 
 /// The defaults of adead_matmul_options.
-#define ADEAD_MATMUL_OPTIONS_INIT { sizeof(adead_matmul_options), 0, 0, 1.0f, 0.0f, NULL, NULL, ADEAD_ACTIVATION_NONE, ADEAD_PRECISION_F32 }
+#define ADEAD_MATMUL_OPTIONS_INIT { sizeof(adead_matmul_options), 0, 0, 1.0f, 0.0f, NULL, NULL, ADEAD_ACTIVATION_NONE, ADEAD_PRECISION_DEFAULT }
 
 /// The defaults of adead_attention_options.
 #define ADEAD_ATTENTION_OPTIONS_INIT { sizeof(adead_attention_options), NULL, 0, 0.0f }
@@ -551,6 +553,9 @@ typedef struct {
   size_t gpu_count;
 } adead_hardware;
 
+/// How a matrix product is computed, one of `ADEAD_PRECISION_...`.
+typedef int32_t adead_precision;
+
 /// Options for opening a context. Start from `ADEAD_CONTEXT_OPTIONS_INIT`.
 typedef struct {
   /// `sizeof(adead_context_options)`.
@@ -560,6 +565,8 @@ typedef struct {
   const char *isa;
   /// The number of CPU threads. 0 takes `ADEAD_NUM_THREADS`, or else as many as the process may use.
   size_t threads;
+  /// How products are computed whose precision is not said, one of `ADEAD_PRECISION_...`.
+  adead_precision precision;
 } adead_context_options;
 
 /// The memory that tensors' copies use on a device. The caller sets `struct_size`.
@@ -791,9 +798,6 @@ typedef int32_t adead_gelu_form;
 /// The function that follows a matrix product, one of `ADEAD_ACTIVATION_...`.
 typedef int32_t adead_activation;
 
-/// How a matrix product is computed, one of `ADEAD_PRECISION_...`.
-typedef int32_t adead_precision;
-
 /// Options of a matrix product. Start from `ADEAD_MATMUL_OPTIONS_INIT`.
 typedef struct {
   /// `sizeof(adead_matmul_options)`.
@@ -812,7 +816,7 @@ typedef struct {
   const adead_tensor *bias;
   /// The function applied last, one of `ADEAD_ACTIVATION_...`.
   adead_activation activation;
-  /// The arithmetic, one of `ADEAD_PRECISION_...`.
+  /// The arithmetic, one of `ADEAD_PRECISION_...`. `ADEAD_PRECISION_DEFAULT` is what the context has.
   adead_precision precision;
 } adead_matmul_options;
 
@@ -1282,6 +1286,16 @@ adead_status adead_context_tensor_cache(const adead_context *context,
 /// Sets the most bytes that tensors may keep on each of the context's GPUs. The default is half of the GPU's memory.
 /// The least recently used copies are evicted, now and when others arrive. No value is lost.
 ADEAD_API adead_status adead_context_set_tensor_cache(const adead_context *context, uint64_t bytes);
+
+/// Sets how products are computed whose precision is not said (`ADEAD_PRECISION_DEFAULT`): those of calls, pipelines and programs
+/// that begin or are compiled later. At first it is `ADEAD_PRECISION_F32`. Layers keep what the context had when they were made.
+/// `invalid_argument` for a number that is no precision.
+ADEAD_API
+adead_status adead_context_set_precision(const adead_context *context,
+                                         adead_precision precision);
+
+/// Returns how products are computed whose precision is not said.
+ADEAD_API adead_status adead_context_precision(const adead_context *context, adead_precision *out);
 
 /// Frees what the context keeps for its next work. Scratch memory returns to the system. Worker threads finish the work
 /// that they have begun, and end. GPU copies of tensors whose values are also in host memory are freed. The next call

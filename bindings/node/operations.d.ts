@@ -226,6 +226,7 @@ export interface FfnOptions<T = Tensor> {
   b1?: T | null
   b2?: T | null
   activation?: Activation
+  precision?: 'f32' | 'fixed24' | 'fixed16'
 }
 
 /** Options of `transpose`. */
@@ -577,7 +578,7 @@ export interface ContextOperations {
    * Two matrix products with an activation between them.
    *
    * Operands: x f[…,D], w1 f[D,H], b1? f[H], w2 f[H,E], b2? f[E].
-   * Attributes: activation (relu).
+   * Attributes: activation (relu), precision (f32).
    * Result: f[…,E].
    */
   ffn(x: Tensor, w1: Tensor, w2: Tensor, options?: FfnOptions): Tensor
@@ -1171,7 +1172,7 @@ export interface TensorOperations {
    * Two matrix products with an activation between them.
    *
    * Operands: x f[…,D], w1 f[D,H], b1? f[H], w2 f[H,E], b2? f[E].
-   * Attributes: activation (relu).
+   * Attributes: activation (relu), precision (f32).
    * Result: f[…,E].
    */
   ffn(w1: Tensor, w2: Tensor, options?: FfnOptions): Tensor

@@ -10,7 +10,7 @@ use crate::source::{Input, Output, parse_input, parse_output};
 use adead::config::Config;
 use adead::device::{Isa, unknown_visible};
 use adead::dispatch::DeviceProfile;
-use adead::{Context, ContextOptions};
+use adead::{Context, ContextOptions, Precision};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
@@ -40,6 +40,13 @@ pub struct DeviceArgs {
     /// The CPU's instruction set [default: ADEAD_ISA, else the best]
     #[arg(long, global = true, value_name = "ISA", value_parser = isa())]
     pub isa: Option<Isa>,
+    /// How matrix products are computed that don't say it themselves [default: f32]
+    #[arg(long, global = true, value_name = "PRECISION", value_parser = precision())]
+    pub precision: Option<Precision>,
+}
+
+fn precision() -> impl TypedValueParser<Value = Precision> {
+    PossibleValuesParser::new(Precision::ALL.map(Precision::name)).try_map(|name| name.parse::<Precision>())
 }
 
 fn isa() -> impl TypedValueParser<Value = Isa> {
@@ -49,7 +56,7 @@ fn isa() -> impl TypedValueParser<Value = Isa> {
 impl DeviceArgs {
     /// The options of the context.
     pub fn options(&self) -> ContextOptions {
-        ContextOptions { isa: self.isa, threads: self.threads.map(usize::from) }
+        ContextOptions { isa: self.isa, threads: self.threads.map(usize::from), precision: self.precision }
     }
 
     /// Opens the device.
@@ -71,8 +78,12 @@ impl DeviceArgs {
 
     /// The first of these options that was given.
     pub fn given(&self) -> Option<&'static str> {
-        let given =
-            [("--device", self.device.is_some()), ("--threads", self.threads.is_some()), ("--isa", self.isa.is_some())];
+        let given = [
+            ("--device", self.device.is_some()),
+            ("--threads", self.threads.is_some()),
+            ("--isa", self.isa.is_some()),
+            ("--precision", self.precision.is_some()),
+        ];
         given.into_iter().find_map(|(name, given)| given.then_some(name))
     }
 }

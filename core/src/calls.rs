@@ -26,8 +26,8 @@ pub struct MatmulOptions<'a> {
     pub bias: Option<&'a Tensor>,
     /// Applied last.
     pub activation: Activation,
-    /// How the product is computed.
-    pub precision: Precision,
+    /// How the product is computed; `None` is what the context has, f32 unless it was set.
+    pub precision: Option<Precision>,
 }
 
 impl Default for MatmulOptions<'_> {

@@ -2,6 +2,7 @@
 //!
 //! A command borrows its operands from its maker's stack and holds no heap memory, so making one is cheap.
 
+use crate::contract::Precision;
 use crate::error::{Result, fail};
 use crate::operand::{Meta, Place, View, ViewMut, in_buffers, overlaps, same_place};
 use crate::ops::{Attrs, Op};
@@ -102,11 +103,33 @@ impl<'a> Command<'a> {
         matches!(self.output.place(), Place::Buffer(..)) || in_buffers(self.inputs)
     }
 
+    /// Gives the command a precision if it is not said. A packed operand is for f32, unless said.
+    #[inline(always)]
+    pub(crate) fn say(&mut self, precision: Precision) {
+        if precision != Precision::F32 {
+            self.say_fixed(precision);
+        }
+    }
+
+    #[inline(never)]
+    fn say_fixed(&mut self, precision: Precision) {
+        if let Some(attrs) = said(self.op, self.attrs(), self.inputs, precision) {
+            self.attrs = Held::Own(attrs);
+        }
+    }
+
     /// All parts, with the output mutable.
     #[inline(always)]
     pub(crate) fn parts(&mut self) -> (Op, &Attrs, &'a [Option<View<'a>>], &mut ViewMut<'a>) {
         (self.op, self.attrs.get(), self.inputs, &mut self.output)
     }
+}
+
+/// Returns the attributes with this precision if the operation has one that is not said. `None` for a packed right operand, which
+/// is packed for f32. No shape rule depends on the precision of what is not packed.
+pub(crate) fn said(op: Op, attrs: &Attrs, inputs: &[Option<View<'_>>], precision: Precision) -> Option<Attrs> {
+    let packed = inputs.iter().flatten().any(|view| matches!(view.place(), Place::Packed(_)));
+    if packed { None } else { attrs.with_precision(op, precision) }
 }
 
 /// Checks the fit: see [`Command::new`].

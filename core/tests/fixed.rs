@@ -18,7 +18,7 @@ fn contexts(threads: &[usize]) -> Vec<Context> {
     let mut contexts = Vec::new();
     for isa in Isa::available() {
         for &threads in threads {
-            let options = ContextOptions { isa: Some(isa), threads: Some(threads) };
+            let options = ContextOptions { isa: Some(isa), threads: Some(threads), precision: None };
             contexts.push(Context::with_options("cpu", &options).unwrap());
         }
     }
@@ -67,7 +67,7 @@ fn turned(values: &[f32], [rows, columns]: [usize; 2]) -> Vec<f32> {
 
 /// A call: attributes and operands.
 fn call(r: &mut Random, precision: Precision, [m, n, k]: [usize; 3], sizes: &[i32]) -> (Attrs, Vec<Option<Tensor>>) {
-    let mut attrs = Attrs { precision, trans_a: r.flag(), trans_b: r.flag(), ..Attrs::default() };
+    let mut attrs = Attrs { precision: Some(precision), trans_a: r.flag(), trans_b: r.flag(), ..Attrs::default() };
     let (a, b) = (lines(r, m, k, sizes), lines(r, n, k, sizes));
     let a = if attrs.trans_a { Tensor::new(&turned(&a, [m, k]), &[k, m]) } else { Tensor::new(&a, &[m, k]) };
     let b = if attrs.trans_b { Tensor::new(&b, &[n, k]) } else { Tensor::new(&turned(&b, [n, k]), &[k, n]) };
@@ -148,7 +148,7 @@ fn long_sums_are_exact() {
             let most = if precision == Precision::Fixed24 { 8_355_711.0 } else { 32_639.0 };
             let same = Tensor::new(&vec![most; 2 * k], &[2, k]).unwrap();
             let other: Vec<f32> = (0..2 * k).map(|i| if i < k { most } else { value(&mut r, 0, 2) }).collect();
-            let attrs = Attrs { precision, trans_b: true, ..Attrs::default() };
+            let attrs = Attrs { precision: Some(precision), trans_b: true, ..Attrs::default() };
             let operands = [Some(same), Some(Tensor::new(&other, &[2, k]).unwrap())];
             equals_reference(&contexts, &attrs, &operands, &format!("{k}"));
             let y = contexts[0].run(Op::Matmul, &attrs, &[operands[0].as_ref(), operands[1].as_ref()]).unwrap();
@@ -165,8 +165,13 @@ fn batches_and_halves() {
     for (a, b) in [(&[2, 3][..], &[3][..]), (&[2], &[]), (&[], &[2]), (&[2, 1], &[1, 3]), (&[0], &[1])] {
         for precision in FIXED {
             for dtype in [DType::F32, DType::F16, DType::BF16] {
-                let mut attrs =
-                    Attrs { precision, trans_a: r.flag(), trans_b: r.flag(), beta: 0.5, ..Attrs::default() };
+                let mut attrs = Attrs {
+                    precision: Some(precision),
+                    trans_a: r.flag(),
+                    trans_b: r.flag(),
+                    beta: 0.5,
+                    ..Attrs::default()
+                };
                 attrs.set(Op::Matmul, "activation", "relu").unwrap();
                 let (m, n, k) = (1 + r.below(9), 1 + r.below(30), r.below(3) * 90);
                 let (mut a, mut b) = (a.to_vec(), b.to_vec());
@@ -197,7 +202,7 @@ fn large_products_equal_sampled_results() {
     let (a, b) = (lines(&mut r, m, k, &[0, 1]), lines(&mut r, n, k, &[0, -3]));
     let (x, y) = (Tensor::new(&a, &[m, k]).unwrap(), Tensor::new(&turned(&b, [n, k]), &[k, n]).unwrap());
     for precision in FIXED {
-        let options = MatmulOptions { precision, ..MatmulOptions::default() };
+        let options = MatmulOptions { precision: Some(precision), ..MatmulOptions::default() };
         let mut first: Option<Tensor> = None;
         for ctx in contexts(&[1, 3]) {
             let got = ctx.matmul_with(&x, &y, options).unwrap();
@@ -221,7 +226,7 @@ fn a_packed_operand_is_refused() {
     let ctx = Context::open("cpu").unwrap();
     let x = Tensor::new(&[1.0f32, 2.0, 3.0, 4.0], &[2, 2]).unwrap();
     let packed = ctx.pack(&x, false).unwrap();
-    let options = MatmulOptions { precision: Precision::Fixed24, ..MatmulOptions::default() };
+    let options = MatmulOptions { precision: Some(Precision::Fixed24), ..MatmulOptions::default() };
     let error = ctx.matmul_packed(&x, &packed, options).unwrap_err();
     assert_eq!(error.status(), Status::InvalidArgument);
     assert!(error.to_string().contains("precision can't be fixed24"), "{error}");
@@ -250,7 +255,7 @@ fn a_gpu_adds_long_sums() {
         let most = if precision == Precision::Fixed24 { 8_355_711.0 } else { 32_639.0 };
         let a = Tensor::new(&vec![most; 2 * k], &[2, k]).unwrap();
         let b = Tensor::new(&vec![-most; 2 * k], &[k, 2]).unwrap();
-        let attrs = Attrs { precision, ..Attrs::default() };
+        let attrs = Attrs { precision: Some(precision), ..Attrs::default() };
         gpu.check("long", Op::Matmul, &attrs, &[Some(a), Some(b)], &[0]);
     }
 }

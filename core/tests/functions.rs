@@ -30,7 +30,9 @@ fn vector_forms_equal_the_scalar_ones() {
         unary.map(|&op| (op, Attrs { alpha: 0.3, min: -0.0, max: 1.5, ..Attrs::default() })).collect();
     functions.push((Op::Gelu, Attrs { form: GeluForm::Tanh, ..Attrs::default() }));
     let contexts: Vec<_> = Isa::available()
-        .map(|isa| Context::with_options("cpu", &ContextOptions { isa: Some(isa), threads: Some(1) }).unwrap())
+        .map(|isa| {
+            Context::with_options("cpu", &ContextOptions { isa: Some(isa), threads: Some(1), precision: None }).unwrap()
+        })
         .collect();
     in_parallel(|batch| {
         let x = Tensor::new(&batch, &[batch.len()]).unwrap();
@@ -124,7 +126,9 @@ fn errors_are_within_the_stated_bounds() {
 #[test]
 fn powers_are_within_the_stated_bound() {
     let contexts: Vec<_> = Isa::available()
-        .map(|isa| Context::with_options("cpu", &ContextOptions { isa: Some(isa), threads: Some(1) }).unwrap())
+        .map(|isa| {
+            Context::with_options("cpu", &ContextOptions { isa: Some(isa), threads: Some(1), precision: None }).unwrap()
+        })
         .collect();
     let worst = std::sync::Mutex::new(0.0f64);
     in_parallel(|batch| {

@@ -9,7 +9,7 @@ use adead_core::{Attrs, Context, ContextOptions, DType, Family, Gpu, MatmulOptio
 use draws::{Random, draw, plain};
 use std::path::PathBuf;
 
-const OPTIONS: ContextOptions = ContextOptions { isa: None, threads: Some(2) };
+const OPTIONS: ContextOptions = ContextOptions { isa: None, threads: Some(2), precision: None };
 
 /// The error of opening a context with this name.
 fn refused(device: &str) -> (Status, String) {

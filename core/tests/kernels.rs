@@ -15,7 +15,7 @@ fn contexts() -> Vec<Context> {
     let mut contexts = Vec::new();
     for isa in Isa::available() {
         for threads in [1, 2, 3, 7] {
-            let options = ContextOptions { isa: Some(isa), threads: Some(threads) };
+            let options = ContextOptions { isa: Some(isa), threads: Some(threads), precision: None };
             contexts.push(Context::with_options("cpu", &options).unwrap());
         }
     }
@@ -262,7 +262,7 @@ fn the_host_s_floating_point_mode_neither_matters_nor_changes() {
     let mut r = Random(5);
     let x = r.float(DType::F32, &[64, 64]);
     let tiny = Tensor::new(&vec![1e-39f32; 100], &[100]).unwrap();
-    let ctx = Context::with_options("cpu", &ContextOptions { isa: None, threads: Some(3) }).unwrap();
+    let ctx = Context::with_options("cpu", &ContextOptions { isa: None, threads: Some(3), precision: None }).unwrap();
     let work = || {
         let parts = [
             ctx.add(&tiny, &tiny).unwrap(),

@@ -44,7 +44,7 @@ impl Random {
 }
 
 fn open(isa: Isa, threads: usize) -> Context {
-    Context::with_options("cpu", &ContextOptions { isa: Some(isa), threads: Some(threads) }).unwrap()
+    Context::with_options("cpu", &ContextOptions { isa: Some(isa), threads: Some(threads), precision: None }).unwrap()
 }
 
 /// Every instruction set with one thread and with three.

@@ -16,6 +16,8 @@ struct ContextOptions {
   std::optional<std::string> isa = {};
   /// The number of CPU threads.
   std::optional<std::size_t> threads = {};
+  /// How products are computed whose precision is not said: see Context::set_precision. By default in f32.
+  std::optional<Precision> precision = {};
 };
 
 /// A right operand of matrix products, laid out for them in advance. It never changes, so threads may share one.
@@ -106,6 +108,7 @@ class Context : public Operations {
     adead_context_options raw = ADEAD_CONTEXT_OPTIONS_INIT;
     if (options.isa) raw.isa = options.isa->c_str();
     if (options.threads) raw.threads = *options.threads;
+    if (options.precision) raw.precision = static_cast<adead_precision>(*options.precision);
     adead_context *out = nullptr;
     adead_status status = adead_context_open(device.get(), &raw, &out);
     return opened(status, out);
@@ -195,6 +198,17 @@ class Context : public Operations {
   Returned<void> set_tensor_cache(std::uint64_t bytes) const {
     return detail::done(adead_context_set_tensor_cache(get(), bytes));
   }
+
+  // --- how products are computed ---
+
+  /// Sets how products are computed whose precision is not said: those of calls, pipelines and programs that begin or are
+  /// compiled later. At first it is Precision::f32. Layers keep what the context had when they were made.
+  Returned<void> set_precision(Precision precision) const {
+    return detail::done(adead_context_set_precision(get(), static_cast<adead_precision>(precision)));
+  }
+
+  /// Returns how products are computed whose precision is not said.
+  Returned<Precision> precision() const { return detail::asked<Precision>(adead_context_precision, get()); }
 
   // --- which device ---
 

@@ -212,6 +212,7 @@ class SentenceEncoder {
     adead_context_options raw = ADEAD_CONTEXT_OPTIONS_INIT;
     if (options.isa) raw.isa = options.isa->c_str();
     if (options.threads) raw.threads = *options.threads;
+    if (options.precision) raw.precision = static_cast<adead_precision>(*options.precision);
     adead_sentence_encoder *out = nullptr;
     adead_status status = adead_sentence_encoder_open(folder.get(), device.get(), &raw, &out);
     return detail::encoded(status, SentenceEncoder(out));

@@ -88,6 +88,7 @@ struct AttentionOptions {
 /// What ffn may be given besides. What is left out has the core's default.
 struct FfnOptions {
   std::optional<Activation> activation = {};
+  std::optional<Precision> precision = {};
   const Tensor *b1 = nullptr;
   const Tensor *b2 = nullptr;
 };
@@ -497,6 +498,7 @@ inline Returned<Tensor> Operations::ffn(const Tensor &x, const Tensor &w1, const
   Attrs attrs;
   adead_status status = ADEAD_OK;
   attrs.give(status, Op::ffn, "activation", options.activation);
+  attrs.give(status, Op::ffn, "precision", options.precision);
   return run(status, Op::ffn, attrs, operands, 5);
 }
 

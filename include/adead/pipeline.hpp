@@ -291,6 +291,7 @@ class Pipeline : public Recorder {
     Attrs attrs;
     adead_status status = ADEAD_OK;
     attrs.give(status, Op::ffn, "activation", options.activation);
+    attrs.give(status, Op::ffn, "precision", options.precision);
     return then(status, Op::ffn, attrs, {of(w1), of(options.b1), of(w2), of(options.b2)}), *this;
   }
   Pipeline &ffn(const PipelineOperand &x, const PipelineOperand &w1, const PipelineOperand &w2, const FfnOptions &options = {}) {

@@ -7,6 +7,8 @@ export interface OpenOptions {
   device?: string | null
   /** CPU threads. Without it what `ADEAD_NUM_THREADS` says, else as many as the process may use. */
   threads?: number | null
+  /** How the model's matrix products are computed: "fixed24" is as accurate as "f32", "fixed16" is faster. Without it "f32". */
+  precision?: 'f32' | 'fixed24' | 'fixed16' | null
 }
 
 /** How sentences are batched. No choice changes a bit of a result; what is left out suits the device. */

@@ -68,7 +68,7 @@ fn every_device_gives_the_same_bits() {
     let mut contexts = gpus();
     contexts.extend([1, 3].map(cpu));
     for isa in Isa::available() {
-        contexts.extend(open("cpu", &ContextOptions { isa: Some(isa), threads: Some(2) }));
+        contexts.extend(open("cpu", &ContextOptions { isa: Some(isa), threads: Some(2), precision: None }));
     }
     assert!(contexts.len() >= 3, "an instruction set at least");
     for context in contexts {

@@ -45,7 +45,7 @@ impl Item {
             "group": self.group,
             "op": self.op.name(),
             "causal": self.attrs.causal,
-            "precision": self.attrs.precision.name(),
+            "precision": self.attrs.precision().name(),
             "axis": match self.attrs.axis { Axis::At(axis) => json!(axis), _ => Value::Null },
             "shapes": self.shapes,
             "output": self.output,
@@ -76,7 +76,7 @@ fn matmul(m: usize, k: usize, n: usize, quick: bool) -> Item {
 /// The same product in exact integers.
 fn fixed(precision: Precision, [m, k, n]: [usize; 3], quick: bool) -> Item {
     let item = matmul(m, k, n, quick);
-    let attrs = Attrs { precision, ..item.attrs };
+    let attrs = Attrs { precision: Some(precision), ..item.attrs };
     Item { name: format!("{} {}", item.name, precision.name()), group: "fixed", attrs, ..item }
 }
 

@@ -5,7 +5,7 @@ use crate::gpu::adead_device_kind;
 use crate::hardware::adead_contract_level;
 use crate::pointers::{Out, fail, fixed, growing, reference, report, text};
 use crate::status::{adead_status, guard, guard_destroy};
-use adead_c_support::context::{adead_context_options, open};
+use adead_c_support::context::{self, adead_context_options, adead_precision, open};
 use adead_core::hal::DeviceInfo;
 use adead_core::{Context, TensorCacheUse};
 use std::ffi::c_char;
@@ -144,6 +144,32 @@ pub unsafe extern "C" fn adead_context_set_tensor_cache(context: *const adead_co
         // SAFETY: the caller vouches for the pointer.
         unsafe { reference(context, "context") }?.0.set_tensor_cache(bytes)
     })
+}
+
+/// Sets how products are computed whose precision is not said (`ADEAD_PRECISION_DEFAULT`): those of calls, pipelines and programs
+/// that begin or are compiled later. At first it is `ADEAD_PRECISION_F32`. Layers keep what the context had when they were made.
+/// `invalid_argument` for a number that is no precision.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_context_set_precision(
+    context: *const adead_context,
+    precision: adead_precision,
+) -> adead_status {
+    guard(|| {
+        // SAFETY: the caller vouches for the pointer.
+        let context = unsafe { reference(context, "context") }?;
+        context.0.set_precision(context::precision(precision)?);
+        Ok(())
+    })
+}
+
+/// Returns how products are computed whose precision is not said.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_context_precision(
+    context: *const adead_context,
+    out: *mut adead_precision,
+) -> adead_status {
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { asked(context, "context", out, |context| Ok(context.0.precision() as adead_precision)) }
 }
 
 /// Frees what the context keeps for its next work. Scratch memory returns to the system. Worker threads finish the work

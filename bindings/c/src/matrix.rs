@@ -5,7 +5,8 @@ use crate::op::{run, run_guarded};
 use crate::pointers::{self, fail, growing};
 use crate::status::{adead_status, guard};
 use crate::tensor::adead_tensor;
-use adead_core::contract::{Activation, Precision};
+use adead_c_support::context::{adead_precision, precision};
+use adead_core::contract::Activation;
 use adead_core::{Attrs, Op, Result};
 use std::ptr::null;
 
@@ -20,15 +21,8 @@ pub(crate) fn activation(code: adead_activation) -> Result<Activation> {
     }
 }
 
-/// How a matrix product is computed, one of `ADEAD_PRECISION_…`.
-pub type adead_precision = i32;
-
-fn precision(code: adead_precision) -> Result<Precision> {
-    match Precision::ALL.into_iter().find(|&known| known as adead_precision == code) {
-        Some(precision) => Ok(precision),
-        None => fail!(InvalidArgument, "precision is {code}; it must be one of ADEAD_PRECISION_…"),
-    }
-}
+/// `ADEAD_PRECISION_DEFAULT`.
+const UNSAID: adead_precision = -1;
 
 /// Options of a matrix product. Start from `ADEAD_MATMUL_OPTIONS_INIT`.
 #[repr(C)]
@@ -50,7 +44,7 @@ pub struct adead_matmul_options {
     pub bias: *const adead_tensor,
     /// The function applied last, one of `ADEAD_ACTIVATION_…`.
     pub activation: adead_activation,
-    /// The arithmetic, one of `ADEAD_PRECISION_…`.
+    /// The arithmetic, one of `ADEAD_PRECISION_…`. `ADEAD_PRECISION_DEFAULT` is what the context has.
     pub precision: adead_precision,
 }
 
@@ -92,7 +86,7 @@ pub(crate) unsafe fn matmul_options(options: *const adead_matmul_options) -> Res
         c: null(),
         bias: null(),
         activation: Activation::default() as adead_activation,
-        precision: attrs.precision as adead_precision,
+        precision: UNSAID,
     };
     // SAFETY: passed on.
     let options = unsafe { pointers::options(options, defaults) }?;
@@ -102,7 +96,7 @@ pub(crate) unsafe fn matmul_options(options: *const adead_matmul_options) -> Res
         alpha: options.alpha,
         beta: options.beta,
         activation: Some(activation(options.activation)?),
-        precision: precision(options.precision)?,
+        precision: if options.precision == UNSAID { None } else { Some(precision(options.precision)?) },
         ..attrs
     };
     Ok((attrs, [options.c, options.bias]))

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 /* Without an end the alarm ends the test. */
-enum { LONG = 2048, N = 700, GUARD = 300 };
+enum { LONG = 2048, N = 300, GUARD = 300 };
 
 static adead_context *context;
 static adead_tensor *small, *expected;

@@ -203,8 +203,8 @@ static void errors(adead_tensor *x, const adead_tensor *row) {
   options.struct_size = 8;
   FAILS(adead_tensor_matmul(context, x, x, &options, &out), ADEAD_INVALID_ARGUMENT, "struct_size of adead_matmul_options");
   options.struct_size = sizeof options;
-  options.precision = -1;
-  FAILS(adead_tensor_matmul(context, x, x, &options, &out), ADEAD_INVALID_ARGUMENT, "precision is -1");
+  options.precision = -2;
+  FAILS(adead_tensor_matmul(context, x, x, &options, &out), ADEAD_INVALID_ARGUMENT, "precision is -2");
 
   FAILS(adead_op_run(context, (adead_op)adead_op_count(), NULL, 0, NULL, &out), ADEAD_INVALID_ARGUMENT, "op is");
   FAILS(adead_op_run(context, ADEAD_OP_RELU, NULL, 1, NULL, &out), ADEAD_INVALID_ARGUMENT, "operands is NULL");

@@ -95,6 +95,37 @@ static void errors(const adead_tensor *a, const adead_tensor *b) {
   adead_tensor_destroy(ids);
 }
 
+/* What products without a precision have, and those with one. */
+static void precision_of_the_context(const adead_tensor *a, const adead_tensor *b) {
+  adead_matmul_options options = ADEAD_MATMUL_OPTIONS_INIT;
+  adead_tensor *before = NULL, *y = NULL, *said = NULL;
+  adead_precision precision = -7;
+  OK(adead_context_precision(context, &precision));
+  CHECK(precision == ADEAD_PRECISION_F32);
+  OK(adead_tensor_matmul(context, a, b, NULL, &before));
+  OK(adead_context_set_precision(context, ADEAD_PRECISION_FIXED24));
+  OK(adead_context_precision(context, &precision));
+  CHECK(precision == ADEAD_PRECISION_FIXED24);
+  OK(adead_tensor_matmul(context, a, b, NULL, &y));
+  CHECK(!same(y, before));
+  options.precision = ADEAD_PRECISION_FIXED24;
+  OK(adead_tensor_matmul(context, a, b, &options, &said));
+  CHECK(same(y, said));
+  adead_tensor_destroy(said);
+  options.precision = ADEAD_PRECISION_F32;
+  OK(adead_tensor_matmul(context, a, b, &options, &said));
+  CHECK(same(said, before));
+  adead_tensor_destroy(said);
+  FAILS(adead_context_set_precision(context, 3), ADEAD_INVALID_ARGUMENT, "precision is 3");
+  FAILS(adead_context_set_precision(context, ADEAD_PRECISION_DEFAULT), ADEAD_INVALID_ARGUMENT, "precision is -1");
+  FAILS(adead_context_set_precision(NULL, ADEAD_PRECISION_F32), ADEAD_INVALID_ARGUMENT, "context is NULL");
+  FAILS(adead_context_precision(NULL, &precision), ADEAD_INVALID_ARGUMENT, "context is NULL");
+  FAILS(adead_context_precision(context, NULL), ADEAD_INVALID_ARGUMENT, "out is NULL");
+  OK(adead_context_set_precision(context, ADEAD_PRECISION_F32));
+  adead_tensor_destroy(before);
+  adead_tensor_destroy(y);
+}
+
 int main(void) {
   adead_tensor *a, *b, *turned = NULL, *bias, *half_a = NULL, *half_b = NULL, *half_bias = NULL;
   OK(adead_context_open(NULL, NULL, &context));
@@ -110,6 +141,7 @@ int main(void) {
   OK(adead_tensor_cast(context, bias, ADEAD_DTYPE_BF16, &half_bias));
   products(half_a, half_b, 0, half_bias);
   errors(a, b);
+  precision_of_the_context(a, b);
   adead_tensor_destroy(a);
   adead_tensor_destroy(b);
   adead_tensor_destroy(turned);

@@ -138,6 +138,7 @@ fn all_constants() -> String {
     );
     to.push_str("// adead_precision: how a matrix product is computed.\n");
     let precisions = enum_text("contract/fixed.rs", "Precision");
+    to.push_str("/// What the context has: see adead_context_set_precision.\n#define ADEAD_PRECISION_DEFAULT (-1)\n");
     constants(to, "ADEAD_PRECISION", &precisions, &Precision::ALL, |precision| precision as i64);
     to.push_str("// adead_gelu_form: which form of gelu.\n");
     constants(
@@ -205,11 +206,11 @@ fn all_constants() -> String {
         writeln!(to, "/// The defaults of {lower}.").unwrap();
         writeln!(to, "#define ADEAD_{upper}_OPTIONS_INIT {{ sizeof({lower}), {values} }}\n").unwrap();
     };
-    initial(to, "context", "NULL, 0");
+    initial(to, "context", "NULL, 0, ADEAD_PRECISION_F32");
     initial(
         to,
         "matmul",
-        &format!("0, 0, {alpha:?}f, {beta:?}f, NULL, NULL, ADEAD_ACTIVATION_NONE, ADEAD_PRECISION_F32"),
+        &format!("0, 0, {alpha:?}f, {beta:?}f, NULL, NULL, ADEAD_ACTIVATION_NONE, ADEAD_PRECISION_DEFAULT"),
     );
     initial(to, "attention", &format!("NULL, 0, {scale:?}f"));
     initial(to, "module", "ADEAD_MODULE_LINEAR, ADEAD_ACTIVATION_GELU_ERF, 0, 0, 0, 0, 0, 0, NULL, 1e-12f, 0");

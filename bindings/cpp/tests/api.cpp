@@ -370,6 +370,10 @@ void residence(const Context &ctx) {
   TensorCacheUse none = OK(ctx.tensor_cache("cpu"));
   CHECK(none.budget == 0 && none.used == 0 && none.tensors == 0 && none.evictions == 0);
   OK(ctx.set_tensor_cache(0));
+  CHECK(OK(ctx.precision()) == Precision::f32);
+  OK(ctx.set_precision(Precision::fixed16));
+  CHECK(OK(ctx.precision()) == Precision::fixed16);
+  OK(ctx.set_precision(Precision::f32));
   FAILS(InvalidArgument, invalid_argument, "it has cpu", ctx.to(x, "cuda:77"));
   FAILS(InvalidArgument, invalid_argument, "device is NULL", ctx.to(x, nullptr));
   FAILS(InvalidArgument, invalid_argument, "device is NULL", x.is_on(nullptr));

@@ -136,6 +136,7 @@ adead::Returned<adead::Tensor> typed(const adead::Context &context, adead::Op op
     case adead::Op::ffn: {
       adead::FfnOptions options;
       attr("activation", options.activation);
+      attr("precision", options.precision);
       options.b1 = in(2);
       options.b2 = in(4);
       return context.ffn(*in(0), *in(1), *in(3), options);
@@ -423,6 +424,7 @@ bool recorded(adead::Pipeline &pipeline, adead::Op op, std::size_t count, In in,
     case adead::Op::ffn: {
       adead::FfnOptions options;
       attr("activation", options.activation);
+      attr("precision", options.precision);
       if (in(2) && !in(2)->tensor()) return false;
       options.b1 = in(2) ? in(2)->tensor() : nullptr;
       if (in(4) && !in(4)->tensor()) return false;

@@ -41,6 +41,9 @@ pub struct ContextOptions {
     /// CPU threads. Without it what `ADEAD_NUM_THREADS` says, else as many as the process may use.
     #[napi(ts_type = "number")]
     pub threads: Option<Word>,
+    /// How products are computed whose `precision` is not said. Without it in "f32".
+    #[napi(ts_type = "'f32' | 'fixed24' | 'fixed16'")]
+    pub precision: Option<Text>,
     /// Only a GPU: what the class `GPU` asks for.
     #[napi(ts_type = "boolean")]
     pub gpu: Option<Flag>,
@@ -55,7 +58,9 @@ fn open(device: Option<Text>, options: ContextOptions) -> Result<adead::Context>
         return Ok(gpu.context().clone());
     }
     let isa = options.isa.as_deref().map(str::parse).transpose()?;
-    let options = adead::ContextOptions { isa, threads: options.threads.map(|threads| threads.0 as usize) };
+    let precision = options.precision.as_deref().map(str::parse).transpose()?;
+    let threads = options.threads.map(|threads| threads.0 as usize);
+    let options = adead::ContextOptions { isa, threads, precision };
     adead::Context::configured(device.as_deref(), &options, &Config::load()?)
 }
 
@@ -252,6 +257,21 @@ impl Context {
     #[napi(ts_args_type = "bytes: number")]
     pub fn set_tensor_cache(&self, env: Env, bytes: Size) -> napi::Result<()> {
         guard(env, || self.inner.set_tensor_cache(bytes.0 as u64))
+    }
+
+    /// How products are computed whose `precision` is not said: those of calls, pipelines and programs that begin or are compiled
+    /// after this is set. At first it is "f32". Layers keep what the context had when they were made.
+    #[napi(getter, ts_return_type = "'f32' | 'fixed24' | 'fixed16'")]
+    pub fn precision(&self) -> &'static str {
+        self.inner.precision().name()
+    }
+
+    #[napi(setter, ts_args_type = "precision: 'f32' | 'fixed24' | 'fixed16'")]
+    pub fn set_precision(&self, env: Env, precision: Text) -> napi::Result<()> {
+        guard(env, || {
+            self.inner.set_precision(precision.parse()?);
+            Ok(())
+        })
     }
 
     /// Packs a matrix that is multiplied with many times, as b of `matmulPacked`: `[K, N]`, or with `transB` `[N, K]`.

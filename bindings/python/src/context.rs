@@ -27,7 +27,7 @@ use std::path::PathBuf;
 
 /// Opened devices; every operation is a method of it. Threads may share one.
 ///
-/// `Context(device=None, isa=None, threads=None)`: a device is "auto", "cpu", "cuda:1", "vulkan", a part of a GPU's name or
+/// `Context(device=None, isa=None, threads=None, precision=None)`: a device is "auto", "cpu", "cuda:1", "vulkan", a part of a GPU's name or
 /// its UUID; several as one are "hybrid" (the CPU and every GPU) or names with commas between them; None is what the
 /// environment and adead.toml say.
 #[pyclass(frozen, subclass, module = "adead", name = "Context")]
@@ -89,16 +89,23 @@ impl PyContext {
 }
 
 /// The only words for threads and instruction sets are core's.
-fn context_options(isa: Option<&str>, threads: Option<usize>) -> Result<ContextOptions> {
-    Ok(ContextOptions { isa: isa.map(|name| name.parse::<Isa>()).transpose()?, threads })
+fn context_options(isa: Option<&str>, threads: Option<usize>, precision: Option<&str>) -> Result<ContextOptions> {
+    let isa = isa.map(|name| name.parse::<Isa>()).transpose()?;
+    Ok(ContextOptions { isa, threads, precision: precision.map(str::parse).transpose()? })
 }
 
 #[pymethods]
 impl PyContext {
     #[new]
-    #[pyo3(signature = (device=None, *, isa=None, threads=None))]
-    fn new(py: Python<'_>, device: Option<&str>, isa: Option<&str>, threads: Option<usize>) -> Result<PyContext> {
-        let options = context_options(isa, threads)?;
+    #[pyo3(signature = (device=None, *, isa=None, threads=None, precision=None))]
+    fn new(
+        py: Python<'_>,
+        device: Option<&str>,
+        isa: Option<&str>,
+        threads: Option<usize>,
+        precision: Option<&str>,
+    ) -> Result<PyContext> {
+        let options = context_options(isa, threads, precision)?;
         let open = || Context::configured(device, &options, &adead::config::Config::load()?);
         Ok(PyContext::of(detached(py, open)?))
     }
@@ -155,6 +162,20 @@ impl PyContext {
     /// not used for longest leave, now and when others come; no value is lost.
     fn set_tensor_cache(&self, py: Python<'_>, bytes: u64) -> Result<()> {
         detached(py, || self.inner.set_tensor_cache(bytes))
+    }
+
+    /// How products are computed whose `precision` is not said: "f32", "fixed24" or "fixed16". It holds for calls, pipelines and
+    /// programs that begin or are compiled after it is set. At first it is "f32". Layers keep what the context had when they
+    /// were made.
+    #[getter]
+    fn precision(&self) -> &'static str {
+        self.inner.precision().name()
+    }
+
+    #[setter]
+    fn set_precision(&self, precision: &str) -> Result<()> {
+        self.inner.set_precision(precision.parse()?);
+        Ok(())
     }
 
     /// Begins to record what it and its streams do, in every thread: an `adead.Profile`, for a `with` block. `records` is how

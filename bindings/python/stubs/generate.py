@@ -61,6 +61,7 @@ PROPERTIES = {
     "Outcome.outputs": "dict[str, Tensor]",
     "Program.format": 'Literal["adead", "agpu", "hex", "ahyb", "text"]',
     "Program.symbols": "dict[str, int]",
+    "precision": ATTRIBUTES["precision"],
     "Slot.direction": 'Literal["in", "out", "both"]',
     "Survey.alone_ns": "dict[str, float]",
 }
@@ -74,6 +75,7 @@ CLASS = re.compile(
 )
 METHODS = re.compile(r"#\[pymethods\]\nimpl (\w+) \{\n(.*?)^\}", re.M | re.S)
 GETTER = re.compile(r"#\[getter(?:\((\w+)\))?\]\n    fn (\w+)[^(]*\([^)]*\) -> (.+) \{")
+SETTER = re.compile(r"#\[setter\]\n    fn set_(\w+)")
 FIELD = re.compile(r"^    (?:pub )?(\w+): (.+),", re.M)
 
 
@@ -97,16 +99,18 @@ def properties():
     found = [match for text in texts for match in CLASS.findall(text)]
     classes = {rust: name for _, name, rust, _ in found}
     listed = {name: FIELD.findall(fields) if "get_all" in kind else [] for kind, name, _, fields in found}
+    settable = set()
     for rust, body in (methods for text in texts for methods in METHODS.findall(text)):
         listed[classes[rust]] += [(named or function, result) for named, function, result in GETTER.findall(body)]
-    return {
-        owner: "".join(
-            f"    @property\n    def {name}(self) -> "
-            f"{PROPERTIES.get(f'{owner}.{name}') or PROPERTIES.get(name) or python(rust, classes)}: ...\n"
-            for name, rust in each
-        )
-        for owner, each in listed.items()
-    }
+        settable |= {(classes[rust], name) for name in SETTER.findall(body)}
+
+    def line(owner, name, rust):
+        kind = PROPERTIES.get(f"{owner}.{name}") or PROPERTIES.get(name) or python(rust, classes)
+        if (owner, name) in settable:
+            return f"    {name}: {kind}\n"
+        return f"    @property\n    def {name}(self) -> {kind}: ...\n"
+
+    return {owner: "".join(line(owner, *each) for each in members) for owner, members in listed.items()}
 
 
 def literal(words):

@@ -96,6 +96,26 @@ def test_the_dispatcher():
         ctx.explain("matmul", [x, x])
 
 
+def test_precision():
+    ctx = adead.Context("cpu")
+    x, w = (adead.Tensor(numpy.random.default_rng(i).standard_normal((8, 8), dtype=numpy.float32)) for i in (1, 2))
+    said = {precision: ctx.matmul(x, w, precision=precision).tobytes() for precision in ("f32", "fixed24", "fixed16")}
+    assert len(set(said.values())) == 3
+    assert ctx.precision == "f32"
+    for precision, expected in said.items():
+        ctx.precision = precision
+        assert ctx.precision == precision
+        assert ctx.matmul(x, w).tobytes() == expected
+        assert ctx.matmul(x, w, precision="f32").tobytes() == said["f32"]
+        assert ctx.ffn(x, w, None, w).tobytes() == ctx.ffn(x, w, None, w, precision=precision).tobytes()
+    assert "products in fixed16" in repr(ctx)
+    with pytest.raises(adead.InvalidArgumentError, match="precision is 'tf32'; it must be one of f32, fixed24, fixed16"):
+        ctx.precision = "tf32"
+    with pytest.raises(TypeError):
+        ctx.precision = 3
+    assert ctx.precision == "fixed16"
+
+
 def test_packed_matrices():
     ctx = adead.Context("cpu")
     w = adead.Tensor(numpy.arange(12, dtype=numpy.float32).reshape(3, 4))

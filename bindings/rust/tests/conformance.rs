@@ -5,7 +5,8 @@ use adead::{Context, ContextOptions};
 use adead_conformance::{cases, run_all};
 
 fn check(isa: Isa, threads: usize) {
-    let ctx = Context::with_options("cpu", &ContextOptions { isa: Some(isa), threads: Some(threads) }).unwrap();
+    let ctx = Context::with_options("cpu", &ContextOptions { isa: Some(isa), threads: Some(threads), precision: None })
+        .unwrap();
     let summary = run_all(&ctx, |id, text| println!("FAIL {id}: {text}")).unwrap();
     println!("{} with {threads} threads: {summary}", isa.name());
     assert!(summary.ran >= 600, "{summary}");

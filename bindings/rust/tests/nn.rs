@@ -6,7 +6,7 @@ use adead::nn::{
     Embedding, FeedForward, Forward, Gelu, Group, Layer, LayerNorm, Linear, Module, MultiHeadAttention, Relu,
     Sequences, Sequential, TransformerConfig, TransformerEncoder, Weights,
 };
-use adead::{Activation, Attrs, Context, DType, GeluForm, MatmulOptions, Op, Result, Status, Tensor};
+use adead::{Activation, Attrs, Context, DType, GeluForm, MatmulOptions, Op, Precision, Result, Status, Tensor};
 use std::path::PathBuf;
 
 /// Each context, and that of its one device.
@@ -276,6 +276,23 @@ fn layers_compute_what_their_operations_do() {
         let expected = ctx.matmul_with(&hidden, &back, MatmulOptions { trans_b: true, ..Default::default() }).unwrap();
         same(feed_forward.forward(&x).unwrap(), &expected);
         context.trim();
+    }
+}
+
+#[test]
+fn layers_keep_the_precision_that_they_were_made_with() {
+    for context in contexts() {
+        let (x, weight, bias) = (draw(1, &[7, 60]), draw(2, &[20, 60]), draw(3, &[20]));
+        let made = Precision::ALL.map(|precision| {
+            context.set_precision(precision);
+            Linear::new(&weight, Some(&bias), &context).unwrap()
+        });
+        for (layer, precision) in made.iter().zip(Precision::ALL) {
+            let options =
+                MatmulOptions { trans_b: true, bias: Some(&bias), precision: Some(precision), ..Default::default() };
+            let expected = context.matmul_with(&x, &weight, options).unwrap();
+            assert!(layer.forward(&x).unwrap().bytes() == expected.bytes(), "{context:?} {precision:?}");
+        }
     }
 }
 

@@ -25,6 +25,8 @@ pub const Context = struct {
         isa: ?[:0]const u8 = null,
         /// CPU threads.
         threads: ?usize = null,
+        /// How products are computed whose precision is not said.
+        precision: enums.Precision = .f32,
     };
 
     /// Opens a device by name: "auto", "cpu", "cuda", "vulkan:1", a part of a GPU's name, its UUID; several as one: "hybrid",
@@ -33,6 +35,7 @@ pub const Context = struct {
         var raw = enums.context_options;
         if (options.isa) |isa| raw.isa = isa.ptr;
         if (options.threads) |threads| raw.threads = threads;
+        raw.precision = @intFromEnum(options.precision);
         return call.made(Context, c.adead_context_open, .{ if (name) |it| it.ptr else null, &raw });
     }
 
@@ -184,6 +187,17 @@ pub const Context = struct {
     /// The most bytes that tensors may keep on each GPU. Those that were not used for longest leave; no value is lost.
     pub fn setTensorCache(self: Context, bytes: u64) Error!void {
         try check(c.adead_context_set_tensor_cache(self.handle, bytes));
+    }
+
+    /// Sets how products are computed whose precision is not said: those of calls, pipelines and programs that begin or are
+    /// compiled later. At first it is f32. Layers keep what the context had when they were made.
+    pub fn setPrecision(self: Context, value: enums.Precision) Error!void {
+        try check(c.adead_context_set_precision(self.handle, @intFromEnum(value)));
+    }
+
+    /// How products are computed whose precision is not said.
+    pub fn precision(self: Context) Error!enums.Precision {
+        return call.word(enums.Precision, c.adead_context_precision, .{self.handle});
     }
 
     /// Packs a matrix that is multiplied with many times: b is [K, N], or [N, K] if `trans_b`.

@@ -196,6 +196,8 @@ pub const Activation = enum(c.adead_activation) {
 };
 
 /// How a matrix product is computed.
+/// What the context has: see adead_context_set_precision.
+#define ADEAD_PRECISION_DEFAULT (-1)
 pub const Precision = enum(c.adead_precision) {
     /// In chains of fused multiply-adds of f32.
     f32 = c.ADEAD_PRECISION_F32,
@@ -411,6 +413,7 @@ pub const context_options: c.adead_context_options = .{
     .struct_size = @sizeOf(c.adead_context_options),
     .isa = null,
     .threads = 0,
+    .precision = c.ADEAD_PRECISION_F32,
 };
 
 /// The defaults of adead_matmul_options.
@@ -423,7 +426,7 @@ pub const matmul_options: c.adead_matmul_options = .{
     .c = null,
     .bias = null,
     .activation = c.ADEAD_ACTIVATION_NONE,
-    .precision = c.ADEAD_PRECISION_F32,
+    .precision = c.ADEAD_PRECISION_DEFAULT,
 };
 
 /// The defaults of adead_attention_options.

@@ -89,6 +89,7 @@ pub const AttentionOptions = struct {
 /// What ffn may be given besides.
 pub const FfnOptions = struct {
     activation: ?enums.Activation = null,
+    precision: ?enums.Precision = null,
     b1: Tensor = .none,
     b2: Tensor = .none,
 };
@@ -358,6 +359,7 @@ pub fn ffn(ctx: Context, x: Tensor, w1: Tensor, w2: Tensor, options: FfnOptions)
     var attrs: Attrs = .{};
     defer attrs.deinit();
     try attrs.give(.ffn, "activation", options.activation);
+    try attrs.give(.ffn, "precision", options.precision);
     return ctx.run(.ffn, &.{ x, w1, options.b1, w2, options.b2 }, attrs);
 }
 

@@ -133,6 +133,14 @@ test "operations: what is left out has the core's default" {
     try expect(try it.bytes() >= 120);
     try expectSame(try y.clone(), try it.matmul(ctx, x, options));
 
+    try expectEqual(adead.Precision.f32, try ctx.precision());
+    try ctx.setPrecision(.fixed16);
+    try expectEqual(adead.Precision.fixed16, try ctx.precision());
+    var said = transposed;
+    said.precision = .fixed16;
+    try expectSame(try ctx.matmul(x, w, transposed), try ctx.matmul(x, w, said));
+    try ctx.setPrecision(.f32);
+
     var attrs: adead.Attrs = .{};
     defer attrs.deinit();
     try attrs.set(.softmax, "axis", "0");

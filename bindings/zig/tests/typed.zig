@@ -131,6 +131,7 @@ pub fn typed(ctx: adead.Context, op: adead.Op, operands: []const Tensor, attrs: 
         .ffn => {
             var options: adead.operations.FfnOptions = .{};
             attrs.take("activation", &options.activation);
+            attrs.take("precision", &options.precision);
             if (operands.len > 2) options.b1 = operands[2];
             if (operands.len > 4) options.b2 = operands[4];
             return ctx.ffn(operands[0], operands[1], operands[3], options);

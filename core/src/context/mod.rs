@@ -7,6 +7,7 @@ mod profiling;
 mod running;
 
 use crate::config::Config;
+use crate::contract::Precision;
 use crate::devices::{self, Choice, Named, Opened, Reuse, Slot};
 use crate::dispatch::{AutoDispatcher, DeviceProfile, Places, calibration};
 use crate::error::{Result, fail};
@@ -19,6 +20,7 @@ use crate::log::log;
 use crate::profile::ProfilerHandle;
 use crate::tensor::{Tensor, TensorCacheUse};
 use std::any::Any;
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// How to open a context. With `Default`, the environment decides.
@@ -28,6 +30,8 @@ pub struct ContextOptions {
     pub isa: Option<Isa>,
     /// CPU threads, 1 to 1024. `None`: `ADEAD_NUM_THREADS`, or else as many as the machine allows.
     pub threads: Option<usize>,
+    /// How products are computed whose precision is not said ([`Context::set_precision`]). `None`: in f32.
+    pub precision: Option<Precision>,
 }
 
 /// A value that a room above contexts keeps in a context, such as the cache of pipelines.
@@ -50,6 +54,22 @@ pub struct Context {
     kept: Arc<OnceLock<Box<dyn Kept>>>,
     /// While this lives, the GPU reuses the memory of dropped results.
     reuse: Option<Arc<Reuse>>,
+    /// How products are computed whose precision is not said. Clones share it.
+    precision: DefaultPrecision,
+}
+
+/// A precision that threads may set and read.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct DefaultPrecision(Arc<AtomicI32>);
+
+impl DefaultPrecision {
+    #[inline]
+    pub fn get(&self) -> Precision {
+        match self.0.load(Ordering::Relaxed) {
+            0 => Precision::F32,
+            code => Precision::ALL.into_iter().find(|&precision| precision as i32 == code).unwrap_or_default(),
+        }
+    }
 }
 
 impl Context {
@@ -105,8 +125,11 @@ impl Context {
             dispatcher.force(Some(gpus.first().map_or("cpu", |slot| &slot.info().id)))?;
         }
         let (before, gpus) = (usize::from(with_cpu), gpus.into());
-        let (host, kept, reuse) = Default::default();
-        Ok(Context { cpu, gpus, before, dispatcher: Arc::new(dispatcher), profiler, host, kept, reuse })
+        let (host, kept, reuse, precision) = Default::default();
+        let context =
+            Context { cpu, gpus, before, dispatcher: Arc::new(dispatcher), profiler, host, kept, reuse, precision };
+        context.set_precision(options.precision.unwrap_or_default());
+        Ok(context)
     }
 
     /// Makes a context that uses only one of this context's devices. `id` is an id in [`AutoDispatcher::profiles`]. It shares the
@@ -231,6 +254,23 @@ impl Context {
         Ok(())
     }
 
+    /// Sets how products are computed whose `precision` is not said, here and in every clone: those of calls, pipelines and programs
+    /// that begin or are compiled later. At first it is f32. Layers keep what the context had when they were made.
+    pub fn set_precision(&self, precision: Precision) {
+        self.precision.0.store(precision as i32, Ordering::Relaxed);
+    }
+
+    /// Returns how products are computed whose `precision` is not said.
+    #[inline]
+    pub fn precision(&self) -> Precision {
+        self.precision.get()
+    }
+
+    /// The precision, for what outlives a call.
+    pub(crate) fn default_precision(&self) -> &DefaultPrecision {
+        &self.precision
+    }
+
     /// The CPU device.
     pub(crate) fn cpu(&self) -> &Arc<CpuDevice> {
         &self.cpu
@@ -268,10 +308,14 @@ impl std::fmt::Debug for Context {
         }
         write!(f, ": {}, {}", info.name, info.arch)?;
         match (info.kind, info.units) {
-            (DeviceKind::Cpu, threads) => write!(f, ", {threads} threads)"),
+            (DeviceKind::Cpu, threads) => write!(f, ", {threads} threads")?,
             // The driver does not report its units.
-            (_, 0) => write!(f, ")"),
-            (_, units) => write!(f, ", {units} units)"),
+            (_, 0) => {}
+            (_, units) => write!(f, ", {units} units")?,
+        }
+        match self.precision() {
+            Precision::F32 => write!(f, ")"),
+            precision => write!(f, ", products in {})", precision.name()),
         }
     }
 }

@@ -1,7 +1,8 @@
 //! The path of an operation to a device: the decision where it runs, and its execution there.
 
 use super::Context;
-use crate::command::Command;
+use crate::command::{self, Command};
+use crate::contract::Precision;
 use crate::devices::{self, Opened, Slot};
 use crate::dispatch::{Explanation, Split, Why};
 use crate::dtype::DType;
@@ -28,6 +29,8 @@ impl Context {
     /// the estimate of every device. Runs nothing.
     pub fn explain(&self, op: Op, attrs: &Attrs, operands: &[Option<&Tensor>]) -> Result<Explanation<'_>> {
         let inputs: Vec<_> = operands.iter().map(|tensor| tensor.map(Tensor::view)).collect();
+        let said = self.said(op, attrs, &inputs);
+        let attrs = said.as_ref().unwrap_or(attrs);
         let output = op.info().infer(attrs, &inputs)?;
         // SAFETY: the shape rule returned this description, and the output has no memory.
         let command = unsafe { Command::unchecked(op, attrs, &inputs, ViewMut::nowhere(&output)) };
@@ -42,6 +45,7 @@ impl Context {
     /// has written parts of the output.
     #[inline]
     pub fn execute(&self, command: &mut Command<'_>) -> Result<()> {
+        command.say(self.precision());
         if command.has_buffers() { self.execute_in_turn(command) } else { self.execute_now(command) }
     }
 
@@ -67,6 +71,13 @@ impl Context {
         let _environment = DefaultEnvironment::enter();
         let target = self.target(command)?;
         self.execute_on(target, command)
+    }
+
+    /// Returns the attributes with the context's precision, if they don't say one that matters.
+    #[inline(always)]
+    pub(crate) fn said(&self, op: Op, attrs: &Attrs, inputs: &[Option<View<'_>>]) -> Option<Attrs> {
+        let precision = self.precision();
+        if precision == Precision::F32 { None } else { command::said(op, attrs, inputs, precision) }
     }
 
     /// Whether the command is so small that the processor takes it without a look at costs.
@@ -164,6 +175,8 @@ impl Context {
     #[inline(always)]
     fn run_on(&self, op: Op, attrs: &Attrs, inputs: &[Option<View<'_>>]) -> Result<Tensor> {
         let _turns = if in_buffers(inputs) { Some(Turns::of_operands(inputs, None)?) } else { None };
+        let said = self.said(op, attrs, inputs);
+        let attrs = said.as_ref().unwrap_or(attrs);
         let mut meta = Meta::scalar();
         op.info().describe(attrs, inputs.into(), &mut meta)?;
         if !self.gpus.is_empty() || self.profiler.is_on() {

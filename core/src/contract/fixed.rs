@@ -2,6 +2,8 @@
 //! is an exact integer, which is rounded once.
 
 use super::NAN;
+use crate::error::{Error, Result, Status};
+use std::str::FromStr;
 
 /// How a matrix product is computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -36,6 +38,18 @@ impl Precision {
             Precision::Fixed24 => 3,
             Precision::Fixed16 => 2,
         }
+    }
+}
+
+impl FromStr for Precision {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Precision> {
+        let known = Precision::ALL.into_iter().find(|precision| precision.name() == name);
+        known.ok_or_else(|| {
+            let names = Precision::ALL.map(Precision::name).join(", ");
+            Error::new(Status::InvalidArgument, format!("precision is '{name}'; it must be one of {names}"))
+        })
     }
 }
 

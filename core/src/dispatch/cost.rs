@@ -101,7 +101,7 @@ impl Task {
         let output_item = Item { bytes: output.bytes(), at: at(inputs.len()) };
         Task {
             family: op.family(),
-            precision: attrs.precision,
+            precision: attrs.precision(),
             cost: op.info().cost(attrs, inputs, output),
             elements,
             operands,

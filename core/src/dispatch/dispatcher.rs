@@ -120,7 +120,7 @@ impl AutoDispatcher {
         }
         let cost = command.op().info().cost(command.attrs(), command.inputs(), command.output().meta());
         let fits = host.memory == 0 || cost.bytes <= host.memory as f64;
-        fits && host.launch_ns + host.work_ns(family, command.attrs().precision, &cost) <= self.others_ns
+        fits && host.launch_ns + host.work_ns(family, command.attrs().precision(), &cost) <= self.others_ns
     }
 
     /// Chooses the device for a task.

@@ -224,7 +224,7 @@ impl Context {
     /// Makes a new stream with a priority. On an NVIDIA GPU through CUDA, work of [`Priority::High`] begins before that of other
     /// streams. Elsewhere the priority has no effect.
     pub fn stream_with(&self, priority: Priority) -> Result<Stream> {
-        Stream::new(self.working()?.clone(), priority)
+        Stream::new(self.working()?.clone(), priority, self.default_precision().clone())
     }
 
     /// Returns the memory use of the context's GPU, or of the host if it has none.

@@ -2,6 +2,7 @@
 
 use super::{Buffer, Kernel, Operand, same};
 use crate::command::Command;
+use crate::context::DefaultPrecision;
 use crate::devices::Opened;
 use crate::error::{Result, fail};
 use crate::fpenv::DefaultEnvironment;
@@ -22,6 +23,8 @@ pub struct Stream {
     /// The stream's number in profiles.
     number: usize,
     recording: bool,
+    /// The context's, for operations that don't say theirs.
+    precision: DefaultPrecision,
 }
 
 /// A device's stream, used in the default floating-point environment.
@@ -45,10 +48,10 @@ impl DerefMut for Entered<'_> {
 }
 
 impl Stream {
-    pub(super) fn new(opened: Arc<Opened>, priority: Priority) -> Result<Stream> {
+    pub(super) fn new(opened: Arc<Opened>, priority: Priority, precision: DefaultPrecision) -> Result<Stream> {
         let _environment = DefaultEnvironment::enter();
         let stream = opened.device.clone().stream_with(priority)?;
-        Ok(Stream { stream, number: opened.profiler.number_stream(), recording: false, opened })
+        Ok(Stream { stream, number: opened.profiler.number_stream(), recording: false, opened, precision })
     }
 
     /// Returns the stream's device.
@@ -145,7 +148,8 @@ impl Stream {
         }
         let memory = self.memory(output.buffer)?;
         let mut output = ViewMut::buffer(&*memory, output.offset, output.meta)?;
-        let (attrs, meta) = (*attrs, output.meta());
+        let attrs = attrs.with_precision(op, self.precision.get()).unwrap_or(*attrs);
+        let meta = output.meta();
         let what = What::operation(op, &attrs, &views, meta, Reason::Stream);
         self.watched(&what, |stream| stream.submit(&mut [Command::new(op, attrs, &views, output.reborrow())?]))
     }

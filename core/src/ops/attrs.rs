@@ -96,8 +96,9 @@ pub struct Attrs {
     pub form: GeluForm,
     /// matmul, ffn: what follows; `None` is the operation's default.
     pub activation: Option<Activation>,
-    /// matmul: how it is computed.
-    pub precision: Precision,
+    /// matmul, ffn: how products are computed; `None` is what the context has ([`Context::set_precision`](crate::Context::set_precision)),
+    /// f32 unless it was set.
+    pub precision: Option<Precision>,
     /// cast, argmax, argmin, argtopk: the result's dtype; `None` is the operation's default.
     pub dtype: Option<DType>,
     /// topk, argtopk: how many elements of a line.
@@ -145,7 +146,7 @@ impl Attrs {
         interleaved: false,
         form: GeluForm::Erf,
         activation: None,
-        precision: Precision::F32,
+        precision: None,
         dtype: None,
         k: 1,
         axis: Axis::Default,
@@ -161,6 +162,18 @@ impl Attrs {
         stop: PerAxis::NONE,
         step: PerAxis::NONE,
     };
+
+    /// Returns the precision: f32 if it is not said.
+    #[inline]
+    pub fn precision(&self) -> Precision {
+        self.precision.unwrap_or(Precision::F32)
+    }
+
+    /// Returns these attributes with a precision, if the operation has one that is not said.
+    pub(crate) fn with_precision(&self, op: Op, precision: Precision) -> Option<Attrs> {
+        let unsaid = self.precision.is_none() && op.info().attrs.contains(&"precision");
+        unsaid.then_some(Attrs { precision: Some(precision), ..*self })
+    }
 
     /// Sets an attribute by name from text, as conformance cases and program texts write it: integers in decimal,
     /// f32 in decimal or as `0x` and its bits, words, lists with commas. `invalid_argument` for a name that `op` does
@@ -208,7 +221,9 @@ impl Attrs {
             "activation" => {
                 self.activation = Some(Activation::ALL.into_iter().find(|a| a.name() == value).ok_or_else(bad)?)
             }
-            "precision" => self.precision = Precision::ALL.into_iter().find(|p| p.name() == value).ok_or_else(bad)?,
+            "precision" => {
+                self.precision = Some(Precision::ALL.into_iter().find(|p| p.name() == value).ok_or_else(bad)?)
+            }
             "perm" | "axes" => {
                 let axes: Result<Vec<i32>, _> =
                     value.split(',').filter(|axis| !axis.is_empty()).map(str::parse).collect();

@@ -2,14 +2,14 @@
 
 use super::{Attrs, Metas, OpInfo, Values, scalar, rules};
 use crate::operand::{Meta, View};
-use crate::contract::{self, Activation};
+use crate::contract::{self, Activation, Precision};
 use crate::error::{Result, fail};
 use crate::shape::{MAX_RANK, Shape};
 
 pub(super) const INFO: OpInfo = OpInfo {
     name: "ffn",
     operands: &["x", "w1", "b1?", "w2", "b2?"],
-    attrs: &["activation"],
+    attrs: &["activation", "precision"],
     in_place: false,
     shape: |_, inputs, output| {
         *output = FfnPlan::new(inputs)?.output;
@@ -66,18 +66,22 @@ pub(super) fn reference(attrs: &Attrs, inputs: &[Option<View<'_>>], output: &Met
     let (x, w1, w2) = (scalar::floats(inputs, 0)?, scalar::floats(inputs, 1)?, scalar::floats(inputs, 3)?);
     let (b1, b2) = (scalar::optional_floats(inputs, 2)?, scalar::optional_floats(inputs, 4)?);
     let activation = activation(attrs);
+    let product = |k: usize, a: &dyn Fn(usize) -> f32, b: &dyn Fn(usize) -> f32| match attrs.precision() {
+        Precision::F32 => contract::dot(k, a, b),
+        precision => contract::fixed_dot(precision, k, a, b),
+    };
     let mut y = Vec::with_capacity(rows * out);
     for row in 0..rows {
         let x = &x[row * width..];
         let h: Vec<f32> = (0..hidden)
             .map(|j| {
-                let t = contract::dot(width, |k| x[k], |k| w1[k * hidden + j]);
+                let t = product(width, &|k| x[k], &|k| w1[k * hidden + j]);
                 // The hidden value is a result of its own, so its NaN is canonical, as if it had been stored.
                 contract::canonical(activation.apply(b1.as_ref().map_or(t, |b| t + b[j])))
             })
             .collect();
         y.extend((0..out).map(|j| {
-            let t = contract::dot(hidden, |k| h[k], |k| w2[k * out + j]);
+            let t = product(hidden, &|k| h[k], &|k| w2[k * out + j]);
             b2.as_ref().map_or(t, |b| t + b[j])
         }));
     }

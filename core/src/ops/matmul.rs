@@ -13,7 +13,7 @@ pub(super) const INFO: OpInfo = OpInfo {
     attrs: &["trans_a", "trans_b", "alpha", "beta", "activation", "precision"],
     in_place: false,
     shape: |attrs, inputs, output| {
-        if attrs.trans_b || attrs.precision != Precision::F32 {
+        if attrs.trans_b || attrs.precision() != Precision::F32 {
             unpacked(attrs, inputs)?;
         }
         let plan = MatmulPlan::new(attrs, inputs)?;
@@ -170,8 +170,8 @@ fn unpacked(attrs: &Attrs, inputs: Metas<'_>) -> Result<()> {
     if !inputs.is_packed(1) {
         return Ok(());
     }
-    if attrs.precision != Precision::F32 {
-        let name = attrs.precision.name();
+    if attrs.precision() != Precision::F32 {
+        let name = attrs.precision().name();
         fail!(InvalidArgument, "matmul: b is packed for products in f32, so precision can't be {name}: give b as a tensor");
     }
     if attrs.trans_b {
@@ -257,7 +257,7 @@ pub(super) fn reference(attrs: &Attrs, inputs: &[Option<View<'_>>], output: &Met
             for j in 0..n {
                 let row = |p| if attrs.trans_a { a[p * m + i] } else { a[i * k + p] };
                 let column = |p| if attrs.trans_b { b[j * k + p] } else { b[p * n + j] };
-                let t = match attrs.precision {
+                let t = match attrs.precision() {
                     Precision::F32 => contract::dot(k, row, column),
                     precision => contract::fixed_dot(precision, k, row, column),
                 };

@@ -3,6 +3,7 @@
 use super::cache::Cache;
 use super::compiled::Compiled;
 use crate::context::Context;
+use crate::contract::Precision;
 use crate::dtype::DType;
 use crate::error::{Result, fail};
 use crate::operand::Meta;
@@ -105,7 +106,27 @@ impl Graph {
     /// Returns the compiled form of the graph on a context, from the context's cache or new. Fails with `out_of_memory` if its
     /// values take more than `limit` bytes besides inputs and constants.
     pub(crate) fn prepared(&self, context: &Context, limit: usize) -> Result<Arc<Compiled>> {
-        Cache::of(context)?.get(context, self, limit)
+        let cache = Cache::of(context)?;
+        match self.said(context.precision()) {
+            Some(graph) => cache.get(context, &graph, limit),
+            None => cache.get(context, self, limit),
+        }
+    }
+
+    /// Returns the graph with this precision in the operations that don't say theirs. `None` if nothing changes.
+    fn said(&self, precision: Precision) -> Option<Graph> {
+        if precision == Precision::F32 {
+            return None;
+        }
+        let mut graph = self.clone();
+        for node in &mut graph.nodes {
+            if let Source::Op(op, attrs, _) = &mut node.source
+                && let Some(said) = attrs.with_precision(*op, precision)
+            {
+                *attrs = said;
+            }
+        }
+        Some(graph)
     }
 
     /// Whether both graphs record the same operations with the same tensors as constants.
@@ -181,6 +202,8 @@ impl Pipeline {
         for operand in operands {
             nodes.push(operand.map(|value| self.node(value)).transpose()?);
         }
+        let said = self.context.said(op, attrs, &[]);
+        let attrs = said.as_ref().unwrap_or(attrs);
         let meta = op.info().infer(attrs, &self.graph.metas(&nodes))?;
         self.push(meta, Source::Op(op, *attrs, nodes))
     }

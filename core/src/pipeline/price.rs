@@ -76,7 +76,7 @@ fn on(dispatcher: &AutoDispatcher, graph: &Graph, steps: &[Step], device: usize)
             }
             let estimate = &mut nodes[first as usize];
             estimate.transfer_bytes = bytes as f64;
-            estimate.compute_ns = profile.work_ns(link.op.family(), link.attrs.precision, &step.cost(graph, i));
+            estimate.compute_ns = profile.work_ns(link.op.family(), link.attrs.precision(), &step.cost(graph, i));
             estimate.launch_ns = launch_ns;
             if profile.kind != Kind::Cpu {
                 launch_ns = 0.0;

@@ -66,8 +66,12 @@ impl Random {
     }
 }
 
+fn precision(r: &mut Random) -> Option<Precision> {
+    [None, Some(Precision::F32), Some(Precision::Fixed24), Some(Precision::Fixed16)][r.below(6).saturating_sub(2)]
+}
+
 pub fn plain() -> Context {
-    Context::with_options("cpu", &ContextOptions { isa: None, threads: Some(1) }).unwrap()
+    Context::with_options("cpu", &ContextOptions { isa: None, threads: Some(1), precision: None }).unwrap()
 }
 
 /// The operations of a kind.
@@ -104,7 +108,7 @@ pub fn draw(op: Op, dtype: DType, r: &mut Random) -> (Attrs, Vec<Option<Tensor>>
                 operands[3] = Some(r.float(dtype, &[n]));
             }
             attrs.set(op, "activation", ["none", "relu", "gelu_erf", "gelu_tanh", "tanh", "silu"][r.below(6)]).unwrap();
-            attrs.precision = [Precision::F32, Precision::Fixed24, Precision::Fixed16][r.below(6).saturating_sub(3)];
+            attrs.precision = precision(r);
         }
         Op::Dot => {
             let n = r.size(1025) * [1, 5, 9][r.below(3)];
@@ -216,6 +220,7 @@ pub fn draw(op: Op, dtype: DType, r: &mut Random) -> (Attrs, Vec<Option<Tensor>>
                 Some(r.float(dtype, &[h, e])),
                 r.flag().then(|| r.float(dtype, &[e])),
             ];
+            attrs.precision = precision(r);
         }
         Op::Embedding => {
             let (rows, width) = (1 + r.size(50), r.size(70));

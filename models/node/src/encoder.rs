@@ -42,6 +42,8 @@ pub struct OpenOptions {
     pub device: Option<Text>,
     #[napi(ts_type = "number")]
     pub threads: Option<Word>,
+    #[napi(ts_type = "'f32' | 'fixed24' | 'fixed16'")]
+    pub precision: Option<Text>,
 }
 
 /// How sentences are batched.
@@ -63,7 +65,8 @@ impl From<BatchOptions> for EncodeOptions {
 /// The encoder and the bytes of its weights.
 fn open(folder: &str, options: &OpenOptions) -> Result<(SentenceEncoder, i64)> {
     let threads = options.threads.map(|threads| threads.0 as usize);
-    let wanted = ContextOptions { threads, ..ContextOptions::default() };
+    let precision = options.precision.as_deref().map(str::parse).transpose()?;
+    let wanted = ContextOptions { threads, precision, ..ContextOptions::default() };
     let context = Context::configured(options.device.as_deref(), &wanted, &Config::load()?)?;
     let encoder = SentenceEncoder::open(folder, &context)?;
     let weights = Path::new(folder).join("model.safetensors");

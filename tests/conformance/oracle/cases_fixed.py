@@ -1,4 +1,4 @@
-"""Cases of matmul with `precision`: products of fixed-point numbers."""
+"""Cases of matmul and ffn with `precision`: products of fixed-point numbers."""
 
 from suite import operand
 from tensors import FLOATS, hexes
@@ -29,6 +29,7 @@ def build(suite):
         arithmetic(suite, precision)
         epilogues(suite, precision)
         deep(suite, precision)
+        ffn(suite, precision)
         errors(suite, precision)
 
 
@@ -140,6 +141,28 @@ def deep(suite, precision):
         case(f"depth_{k}", [rand("f32", 2, k), rand("f32", k, 2)])
         case(f"depth_{k}_largest", [fill(0x4AFEFEFE, 1, k), fill(0x4AFEFEFE, k, 2)])
     case("depth_140000_smallest", [fill(0x4AFEFEFE, 1, 140000), fill(0xCAFEFEFE, 140000, 2)])
+
+
+def ffn(suite, precision):
+    def case(name, operands, **attrs):
+        suite.case(f"fixed/{precision}_ffn_{name}", "ffn", operands, precision=precision, **attrs)
+
+    def weights(dtype, d, h, e, b1=True, b2=True):
+        return [rand(dtype, d, h), rand(dtype, h) if b1 else "none", rand(dtype, h, e), *([rand(dtype, e)] if b2 else [])]
+
+    for dtype in FLOATS:
+        for b1 in (0, 1):
+            for b2 in (0, 1):
+                case(f"{dtype}_bias_{b1}{b2}", [rand(dtype, 3, 5), *weights(dtype, 5, 7, 4, b1, b2)], activation="silu")
+        case(f"{dtype}_deep", [rand(dtype, 3, 300), *weights(dtype, 300, 520, 5)], activation="gelu_erf")
+        case(f"{dtype}_wild", [wild(dtype, 6, 2), wild(dtype, 2, 5), wild(dtype, 5), wild(dtype, 5, 6), wild(dtype, 6)], activation="none")
+    for m, d, h, e in ((1, 1, 1, 1), (0, 3, 4, 2), (3, 0, 4, 2), (3, 4, 0, 2), (1, 64, 256, 64), (17, 65, 130, 33), (64, 128, 512, 128)):
+        case(f"{m}x{d}x{h}x{e}", [rand("f32", m, d), *weights("f32", d, h, e)], activation="gelu_tanh")
+    case("rank_4", [rand("f32", 2, 1, 2, 6), *weights("f32", 6, 3, 4)])
+    # A hidden row with a NaN is not finite.
+    case("hidden_nan", [explicit([[0x7FC00000, 0], [0x3F800000, 0]]), *weights("f32", 2, 3, 2)], activation="none")
+    # Subnormal hidden values count with their value.
+    case("hidden_subnormal", [rand("f32", 2, 3), fill(0, 3, 2), operand("f32", (2,), hexes("f32", [0x007FFFFF, 0x00800000])), fill(0x7F000000, 2, 2)])
 
 
 def errors(suite, precision):

@@ -136,6 +136,20 @@ def op_binary(function):
     return run
 
 
+def product_of(precision):
+    """The product of a row and a column."""
+    if precision == "f32":
+        return m_total
+    lines = {}  # an operand's lines are cut once
+
+    def cut_line(line):
+        key = tuple(line)
+        if key not in lines:
+            lines[key] = exact_fixed.Line(precision, line)
+        return lines[key]
+    return lambda row, column: exact_fixed.total(cut_line(row), cut_line(column))
+
+
 def op_matmul(attrs, shape, a, b, c, bias):
     row, column = len(a.shape) == 1, len(b.shape) == 1
     a, b = floats(a), floats(b)
@@ -145,18 +159,7 @@ def op_matmul(attrs, shape, a, b, c, bias):
         b = View(b.shape + (1,), b.data)
     depth = a.shape[-2] if attrs["trans_a"] else a.shape[-1]
     c, bias = c and floats(c), bias and floats(bias)
-    product = m_total
-    if attrs["precision"] != "f32":
-        lines = {}  # an operand's lines are cut once
-
-        def cut_line(line):
-            key = tuple(line)
-            if key not in lines:
-                lines[key] = exact_fixed.Line(attrs["precision"], line)
-            return lines[key]
-
-        def product(row, column):
-            return exact_fixed.total(cut_line(row), cut_line(column))
+    product = product_of(attrs["precision"])
     out = []
     for index in indices(shape):
         full = list(index)
@@ -337,9 +340,9 @@ def op_attention(attrs, shape, q, k, v, mask):
     return out
 
 
-def dense(rows, w, b):
+def dense(rows, w, b, product):
     columns = [[w[(k, n)] for k in range(w.shape[0])] for n in range(w.shape[1])]
-    result = [[m_total(row, column) for column in columns] for row in rows]
+    result = [[product(row, column) for column in columns] for row in rows]
     if b:
         result = [[add(t, b[(n,)]) for n, t in enumerate(row)] for row in result]
     return result
@@ -348,9 +351,9 @@ def dense(rows, w, b):
 def op_ffn(attrs, shape, x, w1, b1, w2, b2):
     depth, data = x.shape[-1], floats(x).data
     rows = [data[r * depth:(r + 1) * depth] for r in range(prod(x.shape[:-1]))]
-    function = ACTIVATIONS[attrs["activation"]]
-    hidden = [[function(t) for t in row] for row in dense(rows, floats(w1), b1 and floats(b1))]
-    return [canonical(t) for row in dense(hidden, floats(w2), b2 and floats(b2)) for t in row]
+    function, product = ACTIVATIONS[attrs["activation"]], product_of(attrs["precision"])
+    hidden = [[function(t) for t in row] for row in dense(rows, floats(w1), b1 and floats(b1), product)]
+    return [canonical(t) for row in dense(hidden, floats(w2), b2 and floats(b2), product) for t in row]
 
 
 def op_embedding(attrs, shape, table, ids):

@@ -232,7 +232,7 @@ def floating(op, attrs, shape, operands):
         w1, w2 = operands[1], operands[3]
         b2 = operands[4] if len(operands) > 4 else None
         call("o_ffn", prod(x.shape[:-1]), *w1.shape, w2.shape[1], widen(x), widen(w1), widen(operands[2]), widen(w2),
-             widen(b2), KIND[attrs["activation"]], out)
+             widen(b2), KIND[attrs["activation"]], LIMIT[attrs["precision"]], out)
     else:
         kind = f"gelu_{attrs['form']}" if op == "gelu" else op
         # What an operation is given besides x: scale its factor, clamp its bounds.

@@ -883,11 +883,11 @@ void o_matmul(i64 M, i64 N, i64 K, i64 trans_a, i64 trans_b, const u32 *a, const
 }
 
 void o_ffn(i64 rows, i64 D, i64 H, i64 E, const float *x, const float *w1, const float *b1, const float *w2,
-           const float *b2, i64 activation, float *out)
+           const float *b2, i64 activation, i64 limit, float *out)
 {
     float *hidden = malloc((size_t)(rows * H + 1) * sizeof *hidden);
-    o_matmul(rows, H, D, 0, 0, (const u32 *)x, (const u32 *)w1, 1.0f, 0.0f, NULL, b1, activation, 0, hidden);
-    o_matmul(rows, E, H, 0, 0, (const u32 *)hidden, (const u32 *)w2, 1.0f, 0.0f, NULL, b2, NONE, 0, out);
+    o_matmul(rows, H, D, 0, 0, (const u32 *)x, (const u32 *)w1, 1.0f, 0.0f, NULL, b1, activation, limit, hidden);
+    o_matmul(rows, E, H, 0, 0, (const u32 *)hidden, (const u32 *)w2, 1.0f, 0.0f, NULL, b2, NONE, limit, out);
     free(hidden);
 }
 

@@ -50,6 +50,8 @@ def number(r):
     return r.choice(("0x3f800000", "0x00000000", "0xbf800000", "0x3f000000", "0x40490fdb", "0x1e3ce508", "0x7f000000"))
 
 
+# As often f32 as the others.
+PRECISIONS = ("f32", "f32", "fixed24", "fixed16")
 ACTIVATIONS = ("none", "relu", "sigmoid", "tanh", "gelu_tanh", "gelu_erf", "silu")
 
 
@@ -72,7 +74,7 @@ def matmul(r, dtype):
     c = values(r, dtype, faded(r, result)) if beta not in ("0x00000000",) or r.random() < 0.2 else None
     bias = values(r, dtype, (n,)) if r.random() < 0.5 else None
     attrs = {"trans_a": ta, "trans_b": tb, "alpha": number(r), "beta": beta, "activation": r.choice(ACTIVATIONS),
-             "precision": r.choice(("f32", "f32", "fixed24", "fixed16"))}
+             "precision": r.choice(PRECISIONS)}
     return [values(r, dtype, a), values(r, dtype, b), c, bias], attrs
 
 
@@ -100,7 +102,8 @@ def ffn(r, dtype):
     w = [values(r, dtype, dims) for dims in ((d, h), (h,), (h, e), (e,))]
     w[1] = w[1] if r.random() < 0.5 else None
     w[3] = w[3] if r.random() < 0.5 else None
-    return [values(r, dtype, shape(r, (0, 1, 2), 3) + (d,)), *w], {"activation": r.choice(ACTIVATIONS)}
+    return [values(r, dtype, shape(r, (0, 1, 2), 3) + (d,)), *w], \
+        {"activation": r.choice(ACTIVATIONS), "precision": r.choice(PRECISIONS)}
 
 
 def reduction(r, dtype, op):

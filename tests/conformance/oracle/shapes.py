@@ -69,7 +69,7 @@ OPS = {
 }
 # ffn has an optional operand between required ones: x, w1, b1?, w2, b2?
 REQUIRED_AT = {"ffn": (0, 1, 3)}
-OPS["ffn"] = (4, 1, {"activation": (ACTIVATIONS, "relu")})
+OPS["ffn"] = (4, 1, {"activation": (ACTIVATIONS, "relu"), "precision": (PRECISIONS, "f32")})
 
 
 def read_attribute(kind, text):

@@ -1,10 +1,23 @@
 //! Opening of contexts with options.
 
+use crate::fail;
 use crate::pointers::{growing, optional_text, options};
 use adead_core::config::Config;
+use adead_core::contract::Precision;
 use adead_core::{Context, ContextOptions, Result};
 use std::ffi::c_char;
 use std::ptr::null;
+
+/// How a matrix product is computed, one of `ADEAD_PRECISION_…`.
+pub type adead_precision = i32;
+
+/// Returns the precision of a number.
+pub fn precision(code: adead_precision) -> Result<Precision> {
+    match Precision::ALL.into_iter().find(|&known| known as adead_precision == code) {
+        Some(precision) => Ok(precision),
+        None => fail!(InvalidArgument, "precision is {code}; it must be one of ADEAD_PRECISION_…"),
+    }
+}
 
 /// Options for opening a context. Start from `ADEAD_CONTEXT_OPTIONS_INIT`.
 #[repr(C)]
@@ -17,10 +30,12 @@ pub struct adead_context_options {
     pub isa: *const c_char,
     /// The number of CPU threads. 0 takes `ADEAD_NUM_THREADS`, or else as many as the process may use.
     pub threads: usize,
+    /// How products are computed whose precision is not said, one of `ADEAD_PRECISION_…`.
+    pub precision: adead_precision,
 }
 
 // SAFETY: as asked; a pointer may have any bits, because it is checked when it is used.
-growing!(unsafe adead_context_options, 24);
+growing!(unsafe adead_context_options, 32);
 
 /// Opens the context of a device's name, with options, as `adead_context_open` does. Both may be NULL.
 ///
@@ -28,11 +43,12 @@ growing!(unsafe adead_context_options, 24);
 /// `device` is NULL or a text that ends with NUL; `opts` is NULL or points to as many bytes as its first field says, and its
 /// texts end with NUL.
 pub unsafe fn open(device: *const c_char, opts: *const adead_context_options) -> Result<Context> {
-    let defaults = adead_context_options { struct_size: 0, isa: null(), threads: 0 };
+    let defaults = adead_context_options { struct_size: 0, isa: null(), threads: 0, precision: Precision::F32 as i32 };
     // SAFETY: passed on.
     let (device, opts) = unsafe { (optional_text(device, "device")?, options(opts, defaults)?) };
     // SAFETY: passed on.
     let isa = unsafe { optional_text(opts.isa, "isa") }?.map(str::parse).transpose()?;
-    let options = ContextOptions { isa, threads: Some(opts.threads).filter(|&threads| threads > 0) };
+    let threads = Some(opts.threads).filter(|&threads| threads > 0);
+    let options = ContextOptions { isa, threads, precision: Some(precision(opts.precision)?) };
     Context::configured(device, &options, &Config::load()?)
 }

@@ -1,11 +1,12 @@
 //! Linear layers.
 
 use super::{Layer, Weights, placed};
-use adead_core::contract::Activation;
+use adead_core::contract::{Activation, Precision};
 use adead_core::{Attrs, Context, Error, Op, Packed, Result, Status, Tensor, View};
 use std::sync::Arc;
 
-/// `x·Wᵀ + bias` of `[…, inputs]`. The weight is laid out once: packed where the processor computes alone.
+/// `x·Wᵀ + bias` of `[…, inputs]`. The weight is laid out once: packed where the processor computes alone. Its products have the
+/// precision that the context has when the layer is made ([`Context::set_precision`]).
 #[derive(Clone)]
 pub struct Linear {
     context: Context,
@@ -13,6 +14,7 @@ pub struct Linear {
     bias: Option<Tensor>,
     inputs: usize,
     outputs: usize,
+    precision: Precision,
 }
 
 /// The right operand of the product.
@@ -43,12 +45,13 @@ impl Linear {
             let text = format!("linear: the bias is {} and the weight {}", bias.shape(), weight.shape());
             return Err(Error::new(Status::ShapeMismatch, text));
         }
-        let matrix = match context.is_host_only() {
+        let precision = context.precision();
+        let matrix = match context.is_host_only() && precision == Precision::F32 {
             true => Matrix::Packed(Arc::new(context.pack(weight, true)?)),
             false => Matrix::Plain(placed(context, &context.transpose(weight)?)?),
         };
         let bias = bias.map(|bias| placed(context, bias)).transpose()?;
-        Ok(Linear { context: context.clone(), matrix, bias, inputs, outputs })
+        Ok(Linear { context: context.clone(), matrix, bias, inputs, outputs, precision })
     }
 
     pub(super) fn context(&self) -> &Context {
@@ -68,7 +71,7 @@ impl Linear {
     /// `activation(x·Wᵀ + residual + bias)`, as one product.
     pub fn forward_with(&self, x: &Tensor, residual: Option<&Tensor>, activation: Activation) -> Result<Tensor> {
         let beta = if residual.is_some() { 1.0 } else { 0.0 };
-        let attrs = Attrs { beta, activation: Some(activation), ..Attrs::default() };
+        let attrs = Attrs { beta, activation: Some(activation), precision: Some(self.precision), ..Attrs::default() };
         let matrix = match &self.matrix {
             Matrix::Packed(packed) => View::packed(packed),
             Matrix::Plain(tensor) => tensor.view(),

@@ -7,6 +7,7 @@ pub const MACHINE_CODE: [u32; 1] = [90];
 
 /// The kernel families that have machine code. The other two have PTX alone, which an H200's driver compiles in 0.5 s (`lines`) and
 /// 0.1 s (`moves`) at their first use on a machine. Their machine code would take 32 KB of the archive.
+#[allow(dead_code)] // core/build.rs reads it; the library has what follows from it.
 pub const COMPILED: [&str; 4] = ["attention", "elementwise", "fixed", "matmul"];
 
 /// Compute capabilities with PTX, which drivers compile for all later GPUs. The PTX for 8.0 copies to shared memory

@@ -60,7 +60,7 @@ pub fn matmul(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()> {
         trans_a: attrs.trans_a,
         trans_b: attrs.trans_b,
     };
-    let fixed = attrs.precision != Precision::F32 && sizes.k > 0;
+    let fixed = attrs.precision() != Precision::F32 && sizes.k > 0;
     let mut axes = SmallVec::new();
     // Matrices that are all multiplied by one B form the rows of one matrix.
     if plan.shares_b() && !attrs.trans_a && (c.is_none() || plan.c_follows(&strides, plan.m)) {
@@ -90,7 +90,7 @@ pub fn matmul(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()> {
             k_step: if along { 1 } else { lines },
         };
         let products = fixed::Products {
-            precision: attrs.precision,
+            precision: attrs.precision(),
             m,
             n,
             k,
@@ -167,14 +167,15 @@ pub fn ffn(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()> {
         let m = most.min(rows - start);
         let x = call.address(0) + 4 * start as u64 * width as u64;
         let y = call.output.address + 4 * start as u64 * out as u64;
+        let precision = call.attrs.precision();
         if hidden > 0 {
             let mut first = Product::plain([m, hidden, width], x, call.address(1), middle);
             (first.bias, first.activation) = (call.address(2), ffn_activation(call.attrs));
-            first.encode(encoder)?;
+            first.encode_in(encoder, precision)?;
         }
         let mut second = Product::plain([m, out, hidden], middle, call.address(3), y);
         second.bias = call.address(4);
-        second.encode(encoder)?;
+        second.encode_in(encoder, precision)?;
         start += m;
     }
     Ok(())
@@ -198,6 +199,33 @@ impl Product {
             activation: Activation::None,
             pitches: [k, n],
         }
+    }
+
+    /// Enqueues one product of contiguous matrices, with this precision. The result must have elements.
+    fn encode_in(self, encoder: &mut dyn Encoder, precision: Precision) -> Result<()> {
+        let Product { sizes: Sizes { m, n, k, .. }, a, b, bias, y, activation, .. } = self;
+        if precision == Precision::F32 || k == 0 {
+            return self.encode(encoder);
+        }
+        let products = fixed::Products {
+            precision,
+            m,
+            n,
+            k,
+            batches: 1,
+            a: fixed::Operand { address: a, lines: m, matrices: 1, line_step: k, k_step: 1 },
+            b: fixed::Operand { address: b, lines: n, matrices: 1, line_step: 1, k_step: n },
+            c: 0,
+            bias,
+            y,
+            axes: SmallVec::new(),
+            c_row: 0,
+            c_column: 0,
+            alpha: 1.0,
+            beta: 0.0,
+            activation,
+        };
+        fixed::encode(encoder, &products)
     }
 
     /// Enqueues the products. The result must have elements.

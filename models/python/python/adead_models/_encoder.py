@@ -6,7 +6,7 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import adead
 import numpy
@@ -36,7 +36,7 @@ class SentenceEncoder:
 
     ``folder`` is the model's, such as all-MiniLM-L6-v2; ``device`` is "auto", "cpu", "cuda:1", "vulkan", "hybrid" or what else
     ``adead.Context`` takes, and None what ``ADEAD_DEVICE`` or ``adead.toml`` say, else "auto". ``threads`` and ``isa`` are of
-    the CPU. ``adead.IoError`` for a file that is missing, ``adead.InvalidArgumentError`` and ``adead.ShapeMismatchError`` for
+    the CPU. ``precision`` is how the model's matrix products are computed: "fixed24" is as accurate as "f32", "fixed16" is faster. ``adead.IoError`` for a file that is missing, ``adead.InvalidArgumentError`` and ``adead.ShapeMismatchError`` for
     one that is malformed, ``adead.UnsupportedError`` for a model of another kind.
     """
 
@@ -47,11 +47,12 @@ class SentenceEncoder:
         threads: int | None = None,
         *,
         isa: str | None = None,
+        precision: Literal["f32", "fixed24", "fixed16"] = "f32",
     ) -> None:
         if threads is not None and threads < 1:
             raise adead.InvalidArgumentError(f"threads is {threads}; there is 1 at least")
         self._handle: Handle | None = None
-        self._handle = Handle(os.fspath(folder), device, isa, threads)
+        self._handle = Handle(os.fspath(folder), device, isa, threads, precision)
 
     @property
     def width(self) -> int:

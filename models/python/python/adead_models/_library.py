@@ -11,13 +11,16 @@ import adead
 _NAME = {"darwin": "libadead_models.dylib", "win32": "adead_models.dll"}.get(sys.platform, "libadead_models.so")
 _library = ctypes.CDLL(str(Path(__file__).with_name(_NAME)))
 
+# ADEAD_PRECISION_…, in their order.
+PRECISIONS = ("f32", "fixed24", "fixed16")
+
 BATCH_AUTO = ctypes.c_size_t(-1).value
 
 
 class ContextOptions(ctypes.Structure):
     """adead_context_options."""
 
-    _fields_ = [("struct_size", c_size_t), ("isa", c_char_p), ("threads", c_size_t)]
+    _fields_ = [("struct_size", c_size_t), ("isa", c_char_p), ("threads", c_size_t), ("precision", c_int32)]
 
 
 class EncodeOptions(ctypes.Structure):
@@ -64,11 +67,13 @@ def _check(status: int) -> None:
 class Handle:
     """An encoder of the library. It is destroyed when nobody has it any more, and who makes a call has it."""
 
-    def __init__(self, folder: str, device: str | None, isa: str | None, threads: int | None) -> None:
+    def __init__(self, folder: str, device: str | None, isa: str | None, threads: int | None, precision: str) -> None:
         def optional(text: str | None) -> bytes | None:
             return None if text is None else argument(text)
 
-        options = ContextOptions(ctypes.sizeof(ContextOptions), optional(isa), threads or 0)
+        if precision not in PRECISIONS:
+            raise adead.InvalidArgumentError(f"precision is {precision!r}; it must be one of {', '.join(PRECISIONS)}")
+        options = ContextOptions(ctypes.sizeof(ContextOptions), optional(isa), threads or 0, PRECISIONS.index(precision))
         self._pointer = c_void_p()
         _check(_open(argument(folder), optional(device), options, self._pointer))
         # Not at the end of the process, when threads may still be computing.

@@ -174,7 +174,7 @@ pub(super) fn matmul(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> {
         m *= batches;
         batches = 1;
     }
-    let fixed = attrs.precision != Precision::F32;
+    let fixed = attrs.precision() != Precision::F32;
     // One small product skips all that only several blocks need.
     let plain = !use_c && packed.is_none() && batches == 1 && !fixed;
     if plain && m * n > 0 && m.saturating_mul(n).saturating_mul(k) <= TINY {
@@ -218,7 +218,7 @@ pub(super) fn matmul(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> {
             if tall { 1 } else { dims[..dims.len().saturating_sub(2)].iter().product() }
         };
         return Fixed {
-            precision: attrs.precision,
+            precision: attrs.precision(),
             m,
             n,
             k,
@@ -294,25 +294,48 @@ pub(super) fn ffn(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> {
     let middle = exec.scratch.take(group * hidden)?;
     let middle = Shared(middle.pointer());
     let activation = ffn_activation(call.attrs);
+    let precision = call.attrs.precision();
     let pointer = |i| call.f32(i).map(|p| Shared(p.cast_mut()));
     let (x, w1, b1, w2, b2) = (pointer(0)?, pointer(1)?, pointer(2)?, pointer(3)?, pointer(4)?);
     let y = Shared(call.out()?);
     for start in (0..rows).step_by(group) {
         let m = group.min(rows - start);
-        let first = |_| {
-            let x = Matrix::new(x.get().wrapping_add(start * width), m, width, false);
-            let b = Matrix::new(w1.get(), width, hidden, false);
-            (x, b, Epilogue { bias: b1.get(), activation, ..Epilogue::NONE })
-        };
-        Batch { m, n: hidden, k: width, count: 1, operands: &first, packed: None, out: middle }.compute(exec)?;
-        let second = |_| {
-            let a = Matrix::new(middle.get(), m, hidden, false);
-            (a, Matrix::new(w2.get(), hidden, out, false), Epilogue { bias: b2.get(), ..Epilogue::NONE })
-        };
+        let x = Shared(x.get().wrapping_add(start * width));
         let y = Shared(y.get().wrapping_add(start * out));
-        Batch { m, n: out, k: hidden, count: 1, operands: &second, packed: None, out: y }.compute(exec)?;
+        let first = Single { sizes: [m, hidden, width], a: x, b: w1, bias: b1, activation, out: middle };
+        let second =
+            Single { sizes: [m, out, hidden], a: middle, b: w2, bias: b2, activation: Activation::None, out: y };
+        first.compute(exec, precision)?;
+        second.compute(exec, precision)?;
     }
     Ok(())
+}
+
+/// One product of contiguous matrices.
+struct Single {
+    /// m, n and k.
+    sizes: [usize; 3],
+    a: Shared<f32>,
+    b: Shared<f32>,
+    /// n values, or null.
+    bias: Shared<f32>,
+    activation: Activation,
+    out: Shared<f32>,
+}
+
+impl Single {
+    fn compute(&self, exec: &Exec<'_>, precision: Precision) -> Result<()> {
+        let Single { sizes: [m, n, k], a, b, bias, activation, out } = *self;
+        let matrices = || (Matrix::new(a.get(), m, k, false), Matrix::new(b.get(), k, n, false));
+        let epilogue = || Epilogue { bias: bias.get(), activation, ..Epilogue::NONE };
+        if precision == Precision::F32 {
+            let operands = |_| (matrices().0, matrices().1, epilogue());
+            return Batch { m, n, k, count: 1, operands: &operands, packed: None, out }.compute(exec);
+        }
+        let (a, b) = matrices();
+        let operands = |_| (0, 0, epilogue());
+        Fixed { precision, m, n, k, count: 1, a, b, matrices: [1, 1], operands: &operands, out }.compute(exec)
+    }
 }
 
 /// `dot` of the op table.
