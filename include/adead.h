@@ -240,9 +240,10 @@ enum {
   ADEAD_ACTIVATION_SILU = 6
 };
 
-// adead_precision: how a matrix product is computed.
-/// What the context has: see adead_context_set_precision.
+// In the place of a precision: the one that the context has, see adead_context_set_precision.
 #define ADEAD_PRECISION_DEFAULT (-1)
+
+// adead_precision: how a matrix product is computed.
 enum {
   /// In chains of fused multiply-adds of f32.
   ADEAD_PRECISION_F32 = 0,

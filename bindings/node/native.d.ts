@@ -119,6 +119,12 @@ export declare class Context {
    * used for longest leave, now and when others come; no value is lost.
    */
   setTensorCache(bytes: number): void
+  /**
+   * How products are computed whose `precision` is not said: those of calls, pipelines and programs that begin or are compiled
+   * after this is set. At first it is "f32". Layers keep what the context had when they were made.
+   */
+  get precision(): 'f32' | 'fixed24' | 'fixed16'
+  set precision(precision: 'f32' | 'fixed24' | 'fixed16')
   /** Packs a matrix that is multiplied with many times, as b of `matmulPacked`: `[K, N]`, or with `transB` `[N, K]`. */
   pack(b: Tensor, transB?: boolean): Packed
   /** `pack` on another thread. */
@@ -522,6 +528,8 @@ export interface ContextOptions {
   isa?: string
   /** CPU threads. Without it what `ADEAD_NUM_THREADS` says, else as many as the process may use. */
   threads?: number
+  /** How products are computed whose `precision` is not said. Without it in "f32". */
+  precision?: 'f32' | 'fixed24' | 'fixed16'
   /** Only a GPU: what the class `GPU` asks for. */
   gpu?: boolean
 }

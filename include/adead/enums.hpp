@@ -226,8 +226,6 @@ constexpr const char *name(Activation value) noexcept {
 }
 
 /// How a matrix product is computed.
-/// What the context has: see adead_context_set_precision.
-#define ADEAD_PRECISION_DEFAULT (-1)
 enum class Precision : adead_precision {
   /// In chains of fused multiply-adds of f32.
   f32 = ADEAD_PRECISION_F32,

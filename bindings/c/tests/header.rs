@@ -136,9 +136,10 @@ fn all_constants() -> String {
         &Activation::ALL,
         |activation| activation as i64,
     );
+    to.push_str("// In the place of a precision: the one that the context has, see adead_context_set_precision.\n");
+    to.push_str("#define ADEAD_PRECISION_DEFAULT (-1)\n\n");
     to.push_str("// adead_precision: how a matrix product is computed.\n");
     let precisions = enum_text("contract/fixed.rs", "Precision");
-    to.push_str("/// What the context has: see adead_context_set_precision.\n#define ADEAD_PRECISION_DEFAULT (-1)\n");
     constants(to, "ADEAD_PRECISION", &precisions, &Precision::ALL, |precision| precision as i64);
     to.push_str("// adead_gelu_form: which form of gelu.\n");
     constants(

@@ -196,8 +196,6 @@ pub const Activation = enum(c.adead_activation) {
 };
 
 /// How a matrix product is computed.
-/// What the context has: see adead_context_set_precision.
-#define ADEAD_PRECISION_DEFAULT (-1)
 pub const Precision = enum(c.adead_precision) {
     /// In chains of fused multiply-adds of f32.
     f32 = c.ADEAD_PRECISION_F32,
