@@ -52,6 +52,10 @@ fn a_file_becomes_rows_with_the_same_bits_however_it_is_embedded() {
         assert_eq!((ended.code, hash(&ended.out)), (0, hash(&good_report(&model, &input, &output))), "{more:?}");
         assert_eq!(fs::read(&output).unwrap(), written, "{more:?}");
     }
+    let exact = [&embed(&model, &input, &output)[..], &["--precision", "fixed24"]].concat();
+    assert_ne!(hash(&adead(&exact).out), hash(&good_report(&model, &input, &output)));
+    let wrong = adead(&[&embed(&model, &input, &output)[..], &["--precision", "f16"]].concat());
+    assert!(wrong.code == 2 && wrong.err.contains("f32, fixed24, fixed16"), "{wrong:?}");
     assert_eq!(names(&folder), ["rows.npy"], "no temporary file stays");
 }
 

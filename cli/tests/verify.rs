@@ -32,6 +32,12 @@ fn the_cpu_passes_with_every_instruction_set() {
 }
 
 #[test]
+fn a_precision_is_refused_because_cases_say_theirs() {
+    let ended = adead(&["verify", "--precision", "fixed24", "--filter", "matmul/"]);
+    assert!(ended.code == 11 && ended.err.contains("the cases say theirs"), "{ended:?}");
+}
+
+#[test]
 fn every_case_is_run_and_listed() {
     let list = good(&["verify", "--list"]);
     let ids: Vec<&str> = list.lines().collect();

@@ -4,7 +4,7 @@
 mod common;
 
 use adead::device::Isa;
-use adead::{ContextOptions, Status};
+use adead::{ContextOptions, Precision, Status};
 use adead_models::{EncodeOptions, SentenceEncoder};
 use common::{bits, cpu, gpus, lines, npy, open, shared};
 use sha2::{Digest, Sha256};
@@ -64,21 +64,31 @@ fn a_sentence_has_the_same_bits_alone_and_in_any_batch() {
 #[test]
 fn every_device_gives_the_same_bits() {
     let sentences = lines("tiny.txt");
-    let expected = bits(encoder(2).encode(&sentences).unwrap().values());
+    let plain = bits(encoder(2).encode(&sentences).unwrap().values());
     let mut contexts = gpus();
     contexts.extend([1, 3].map(cpu));
     for isa in Isa::available() {
         contexts.extend(open("cpu", &ContextOptions { isa: Some(isa), threads: Some(2), precision: None }));
     }
     assert!(contexts.len() >= 3, "an instruction set at least");
-    for context in contexts {
-        let encoder = SentenceEncoder::open(shared("tiny"), &context).unwrap();
-        for padded in [None, Some(false), Some(true)] {
-            for batch in [None, Some(3)] {
-                let rows = encoder.encode_with(&sentences, &EncodeOptions { batch, padded }).unwrap();
-                assert!(bits(rows.values()) == expected, "{context:?} {batch:?} {padded:?}");
+    for precision in Precision::ALL {
+        let mut expected = None;
+        for context in &contexts {
+            context.set_precision(precision);
+            let encoder = SentenceEncoder::open(shared("tiny"), context).unwrap();
+            for padded in [None, Some(false), Some(true)] {
+                for batch in [None, Some(3)] {
+                    let rows = encoder.encode_with(&sentences, &EncodeOptions { batch, padded }).unwrap();
+                    let expected = expected.get_or_insert_with(|| bits(rows.values()));
+                    assert!(bits(rows.values()) == *expected, "{context:?} {batch:?} {padded:?}");
+                }
             }
         }
+        let expected: Vec<f32> = expected.unwrap().into_iter().map(f32::from_bits).collect();
+        assert_eq!(bits(&expected) == plain, precision == Precision::F32);
+        let most = if precision == Precision::Fixed16 { 1e-3 } else { 2e-6 };
+        let near = |(x, &y): (&f32, &u32)| (x - f32::from_bits(y)).abs() < most;
+        assert!(expected.iter().zip(&plain).all(near), "{precision:?}");
     }
 }
 

@@ -33,6 +33,17 @@ test('every device, batch and thread count gives the same bits', async () => {
   sentences.forEach((sentence, i) => assert.deepEqual(bits(encoder.encode([sentence]).values), bits(expected.row(i).slice())))
 })
 
+test('a precision gives values of its own', () => {
+  for (const [precision, most] of [['f32', 0], ['fixed24', 2e-6], ['fixed16', 1e-3]]) {
+    const { values } = SentenceEncoder.open(tiny, { device, precision }).encode(sentences)
+    assert.ok(values.every((value, i) => Math.abs(value - expected.values[i]) <= most), precision)
+    assert.equal(values.every((value, i) => value === expected.values[i]), precision === 'f32')
+  }
+  throws('invalid_argument', /precision is 'f16'; it must be one of f32, fixed24, fixed16/, () =>
+    SentenceEncoder.open(tiny, { device, precision: 'f16' }),
+  )
+})
+
 test('promises compute at the same time', async () => {
   const other = await SentenceEncoder.openAsync(tiny, { device: 'cpu', threads: 1 })
   const promises = [encoder, other].flatMap((one) => [1, 2, 3, 7].map((batch) => one.encodeAsync(sentences, { batch })))

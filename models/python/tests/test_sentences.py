@@ -57,6 +57,16 @@ def test_no_choice_changes_a_bit(encoder, expected):
     assert encoder.encode([]).shape == (0, 32)
 
 
+@pytest.mark.filterwarnings("ignore::adead_models.TruncationWarning")
+def test_precision(expected):
+    for precision, most in (("f32", 0), ("fixed24", 2e-6), ("fixed16", 1e-3)):
+        with SentenceEncoder(SHARED / "tiny", "cpu", precision=precision) as other:
+            rows = other.encode(LINES)
+        assert numpy.abs(rows - expected).max() <= most and (bits(rows) == bits(expected)) == (precision == "f32")
+    with pytest.raises(adead.InvalidArgumentError, match="precision is 'f16'; it must be one of f32, fixed24, fixed16"):
+        SentenceEncoder(SHARED / "tiny", "cpu", precision="f16")
+
+
 def test_a_nul_is_a_character(encoder):
     assert bits(encoder.encode("a\0b")) != bits(encoder.encode("a"))
 
