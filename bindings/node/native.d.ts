@@ -119,12 +119,13 @@ export declare class Context {
    * used for longest leave, now and when others come; no value is lost.
    */
   setTensorCache(bytes: number): void
-  /**
-   * How products are computed whose `precision` is not said: those of calls, pipelines and programs that begin or are compiled
-   * after this is set. At first it is "f32". Layers keep what the context had when they were made.
-   */
+  /** How products are computed whose `precision` is not said: see `setPrecision`. */
   get precision(): 'f32' | 'fixed24' | 'fixed16'
-  set precision(precision: 'f32' | 'fixed24' | 'fixed16')
+  /**
+   * Sets how products are computed whose `precision` is not said: those of calls, pipelines and programs that begin or are
+   * compiled after it. At first it is "f32". Layers keep what the context had when they were made.
+   */
+  setPrecision(precision: 'f32' | 'fixed24' | 'fixed16'): void
   /** Packs a matrix that is multiplied with many times, as b of `matmulPacked`: `[K, N]`, or with `transB` `[N, K]`. */
   pack(b: Tensor, transB?: boolean): Packed
   /** `pack` on another thread. */

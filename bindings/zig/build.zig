@@ -17,7 +17,7 @@ pub fn build(b: *std.Build) void {
     const prefix = b.option([]const u8, "adead-prefix", "Where adead is installed (default: cargo builds it)");
     const cargo = b.option([]const u8, "cargo", "The cargo that builds it (default: cargo)") orelse "cargo";
     const folder = b.option([]const u8, "cargo-target-dir", "Where cargo builds (default: target/ of the sources)");
-    const minimal = b.option(bool, "minimal", "Without CUDA, AVX-512, profiles, messages, batches, settings files and layers (default: false)") orelse false;
+    const minimal = b.option(bool, "minimal", "Without CUDA, AVX-512, profiles, messages, batches, settings files, programs and layers (default: false)") orelse false;
     const library = if (prefix) |it| installed(b, it) else built(b, cargo, folder, minimal);
     // For projects that translate the header themselves, for example by @cImport.
     b.addNamedLazyPath("include", library.include);

@@ -19,6 +19,7 @@ pub mod profile;
 #[cfg(not(feature = "profile"))]
 #[path = "profile/off.rs"]
 mod profile;
+#[cfg(feature = "programs")]
 pub mod program;
 
 // Unit tests and core/tests share code that draws random calls and names this crate `adead_core`.

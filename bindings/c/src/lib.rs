@@ -34,12 +34,14 @@ mod memory;
 mod module;
 mod moves;
 mod op;
+#[cfg(feature = "programs")]
 mod outcome;
 #[cfg(feature = "overlap")]
 mod overlap;
 mod packed;
 #[cfg(feature = "profile")]
 mod profile;
+#[cfg(feature = "programs")]
 mod program;
 mod reduce;
 mod reductions;
@@ -75,12 +77,14 @@ pub use memory::*;
 pub use module::*;
 pub use moves::*;
 pub use op::*;
+#[cfg(feature = "programs")]
 pub use outcome::*;
 #[cfg(feature = "overlap")]
 pub use overlap::*;
 pub use packed::*;
 #[cfg(feature = "profile")]
 pub use profile::*;
+#[cfg(feature = "programs")]
 pub use program::*;
 pub use reduce::*;
 pub use reductions::*;

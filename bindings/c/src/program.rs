@@ -4,8 +4,6 @@ use crate::call::asked;
 use crate::context::adead_context;
 use crate::outcome::{adead_outcome, outcome};
 use crate::pointers::{self, Out, array, fail, growing, null, reference, report, text};
-#[cfg(not(feature = "text"))]
-use crate::status::without_texts;
 use crate::status::{adead_status, guard, guard_destroy};
 use crate::tensor::{ADEAD_MAX_RANK, adead_dtype, adead_tensor};
 use adead_c_support::c_text;
@@ -96,12 +94,8 @@ impl adead_program {
         let mut bytes = match format {
             Format::Adead => self.program.encode(),
             Format::Agpu => self.program.encode_agpu()?,
-            #[cfg(feature = "text")]
             Format::Hex => self.program.encode_hex()?.into_bytes(),
-            #[cfg(feature = "text")]
             Format::Text => self.program.disassemble().into_bytes(),
-            #[cfg(not(feature = "text"))]
-            Format::Hex | Format::Text => return Err(without_texts()),
             Format::Ahyb => fail!(Unsupported, "AHYB files are read, not written; use ADEAD_FORMAT_AGPU"),
         };
         bytes.push(0);

@@ -9,17 +9,18 @@ pub(crate) use adead_c_support::guard;
 /// The result of a call: `ADEAD_OK` (0), or why it failed.
 pub type adead_status = i32;
 
-/// The error of functions that make texts for people, in a library without the feature `text`.
+/// The error of functions that make texts for people, in a library without the feature `programs`.
 #[cold]
 pub(crate) fn without_texts() -> Error {
-    let text = "this is a minimal build of adead, which has no texts of programs, choices and plans: build it without ADEAD_MINIMAL";
+    let text =
+        "this is a minimal build of adead, which has no texts of choices and plans: build it without ADEAD_MINIMAL";
     Error::new(Status::Unsupported, text)
 }
 
 /// Returns that error early, so that the compiler drops the code after it.
 #[inline(always)]
 pub(crate) fn texts() -> Result<()> {
-    if cfg!(feature = "text") { Ok(()) } else { Err(without_texts()) }
+    if cfg!(feature = "programs") { Ok(()) } else { Err(without_texts()) }
 }
 
 /// Destroys a handle.

@@ -179,6 +179,42 @@ mod module {
     pub extern "C" fn adead_module_forward(_: *const c_void, _: *const c_void, _: *const c_void, _: *mut *mut c_void) -> adead_status { without() }
 }
 
+/// As in `outcome.rs`.
+#[cfg(not(feature = "programs"))]
+#[rustfmt::skip]
+mod outcome {
+    use crate::pointers::fail;
+    use crate::status::{adead_status, guard};
+    #[allow(unused_imports)]
+    use std::ffi::{c_char, c_void};
+
+    #[inline(never)]
+    fn without() -> adead_status {
+        guard(|| fail!(Unsupported, "this is a minimal build of adead, which has no programs: build it without ADEAD_MINIMAL"))
+    }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_outcome_destroy(_: *mut c_void) {  }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_outcome_output(_: *const c_void, _: *const c_char, _: *mut *mut c_void) -> adead_status { without() }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_outcome_output_count(_: *const c_void, _: *mut usize) -> adead_status { without() }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_outcome_output_name(_: *const c_void, _: usize, _: *mut *const c_char) -> adead_status { without() }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_outcome_report(_: *const c_void, _: *mut c_void) -> adead_status { without() }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_outcome_trace_count(_: *const c_void, _: *mut usize) -> adead_status { without() }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_outcome_trace_at(_: *const c_void, _: usize, _: *mut c_void) -> adead_status { without() }
+}
+
 /// As in `overlap.rs`.
 #[cfg(not(feature = "overlap"))]
 #[rustfmt::skip]
@@ -270,6 +306,63 @@ mod profile {
 
     #[unsafe(no_mangle)]
     pub extern "C" fn adead_profile_trace(_: *const c_void, _: *mut *const c_char) -> adead_status { without() }
+}
+
+/// As in `program.rs`.
+#[cfg(not(feature = "programs"))]
+#[rustfmt::skip]
+mod program {
+    use crate::pointers::fail;
+    use crate::status::{adead_status, guard};
+    #[allow(unused_imports)]
+    use std::ffi::{c_char, c_void};
+
+    #[inline(never)]
+    fn without() -> adead_status {
+        guard(|| fail!(Unsupported, "this is a minimal build of adead, which has no programs: build it without ADEAD_MINIMAL"))
+    }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_program_decode(_: *const c_void, _: usize, _: *mut *mut c_void) -> adead_status { without() }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_program_load(_: *const c_char, _: *mut *mut c_void) -> adead_status { without() }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_program_assemble(_: *const c_char, _: *mut *mut c_void) -> adead_status { without() }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_program_destroy(_: *mut c_void) {  }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_program_format(_: *const c_void, _: *mut c_void) -> adead_status { without() }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_program_length(_: *const c_void, _: *mut usize) -> adead_status { without() }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_program_encode(_: *const c_void, _: i32, _: *mut *const c_void, _: *mut usize) -> adead_status { without() }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_program_disassemble(_: *const c_void, _: *mut *const c_char) -> adead_status { without() }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_program_note_count(_: *const c_void, _: *mut usize) -> adead_status { without() }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_program_note_at(_: *const c_void, _: usize, _: *mut *const c_char) -> adead_status { without() }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_program_slot_count(_: *const c_void, _: *mut usize) -> adead_status { without() }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_program_slot_at(_: *const c_void, _: usize, _: *mut c_void) -> adead_status { without() }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_program_validate(_: *const c_void, _: usize, _: *mut usize) -> adead_status { without() }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_program_run(_: *const c_void, _: *const c_void, _: *const *const c_char, _: *const *const c_void, _: usize, _: *const c_void, _: *mut *mut c_void) -> adead_status { without() }
 }
 
 /// As in `safetensors.rs`.

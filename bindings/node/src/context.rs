@@ -259,14 +259,15 @@ impl Context {
         guard(env, || self.inner.set_tensor_cache(bytes.0 as u64))
     }
 
-    /// How products are computed whose `precision` is not said: those of calls, pipelines and programs that begin or are compiled
-    /// after this is set. At first it is "f32". Layers keep what the context had when they were made.
+    /// How products are computed whose `precision` is not said: see `setPrecision`.
     #[napi(getter, ts_return_type = "'f32' | 'fixed24' | 'fixed16'")]
     pub fn precision(&self) -> &'static str {
         self.inner.precision().name()
     }
 
-    #[napi(setter, ts_args_type = "precision: 'f32' | 'fixed24' | 'fixed16'")]
+    /// Sets how products are computed whose `precision` is not said: those of calls, pipelines and programs that begin or are
+    /// compiled after it. At first it is "f32". Layers keep what the context had when they were made.
+    #[napi(ts_args_type = "precision: 'f32' | 'fixed24' | 'fixed16'")]
     pub fn set_precision(&self, env: Env, precision: Text) -> napi::Result<()> {
         guard(env, || {
             self.inner.set_precision(precision.parse()?);

@@ -205,13 +205,13 @@ test('the precision of a context', () => {
   const own = new Context('cpu')
   assert.equal(own.precision, 'f32')
   for (const precision of ['fixed24', 'fixed16', 'f32']) {
-    own.precision = precision
+    own.setPrecision(precision)
     assert.equal(own.precision, precision)
     same(own.matmul(a, b), context.matmul(a, b, { precision }))
     same(own.ffn(a, b, b.transpose()), context.ffn(a, b, b.transpose(), { precision }))
     same(own.matmul(a, b, { precision: 'f32' }), context.matmul(a, b))
   }
-  throws('invalid_argument', /precision is 'tf32'; it must be one of f32, fixed24, fixed16/, () => (own.precision = 'tf32'))
+  throws('invalid_argument', /precision is 'tf32'; it must be one of f32, fixed24, fixed16/, () => own.setPrecision('tf32'))
 })
 
 test('the default context is one', () => {

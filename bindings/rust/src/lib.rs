@@ -20,12 +20,14 @@ pub use adead_core::gpu::GpuArray;
 pub use adead_core::hal::cpu::single_threaded;
 #[cfg(feature = "profile")]
 pub use adead_core::profile;
+#[cfg(feature = "programs")]
+pub use adead_core::program;
 pub use adead_core::{
     AttentionOptions, Attrs, Axis, Command, Context, ContextOptions, Cost, DType, Element, Error, Gives, Gpu,
     Interrupt, MAX_RANK, MatmulOptions, Meta, Op, OpInfo, OpKind, Packed, PerAxis, Permutation, Result, Shape, Status,
     Tensor, TensorCacheUse, VERSION, View, ViewMut, interruptible,
 };
-pub use adead_core::{config, files, gpu, hardware, layout, memory, pipeline, program};
+pub use adead_core::{config, files, gpu, hardware, layout, memory, pipeline};
 
 /// Which device an operation runs on, and why: `docs/dispatch.md`.
 pub mod dispatch {

@@ -9,7 +9,7 @@ const expectEqual = std.testing.expectEqual;
 const expectEqualSlices = std.testing.expectEqualSlices;
 const expectEqualStrings = std.testing.expectEqualStrings;
 
-const without_texts = "this is a minimal build of adead, which has no texts of programs, choices and plans: build it without ADEAD_MINIMAL";
+const without_texts = "this is a minimal build of adead, which has no texts of choices and plans: build it without ADEAD_MINIMAL";
 
 /// Checks that the call fails with the error and a text that contains these words.
 fn fails(expected: adead.Error, words: []const u8, result: anytype) !void {
@@ -205,7 +205,7 @@ test "programs" {
     const ctx = try cpu();
     defer ctx.deinit();
     if (library.minimal) {
-        const words = "this is a minimal build of adead, which reads no program text";
+        const words = "this is a minimal build of adead, which has no programs: build it without ADEAD_MINIMAL";
         return fails(error.Unsupported, words, adead.Program.assemble(".adead 1\nhalt"));
     }
     const program = try adead.Program.assemble(

@@ -24,6 +24,7 @@ use crate::hal::registry::Language;
 use crate::hal::{DeviceInfo, MemoryUse};
 pub use crate::hal::{Number, NumberKind, Priority, PushNumber};
 use crate::profile::{Reason, What};
+#[cfg(feature = "programs")]
 use crate::program::Program;
 use crate::tensor::Element;
 use std::ops::Deref;
@@ -177,6 +178,7 @@ impl Context {
     }
 
     /// Loads a program from an `.adead` file (or an older format). [`Program::run`] runs it on a context.
+    #[cfg(feature = "programs")]
     pub fn load_adead(&self, path: impl AsRef<Path>) -> Result<Program> {
         Program::load(path.as_ref())
     }

@@ -117,6 +117,7 @@ impl Compiled {
     }
 
     /// Returns the nodes of the operations that each step computes, in order.
+    #[cfg(feature = "programs")]
     pub(crate) fn recorded(&self) -> impl Iterator<Item = Vec<u32>> {
         self.plan.steps.iter().map(|step| step.recorded().copied().collect())
     }

@@ -23,6 +23,8 @@ mod price;
 pub use cache::CacheUse;
 pub use chain::{Chain, ChainOperand as Operand};
 pub use compiled::Compiled;
+#[cfg(feature = "programs")]
 pub(crate) use graph::{Graph, Node, Source};
 pub use graph::{Pipeline, Value};
+#[cfg(feature = "programs")]
 pub(crate) use price::Prices;

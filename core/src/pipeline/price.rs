@@ -13,6 +13,7 @@ pub(crate) struct Prices {
     pub nodes: Vec<Vec<Estimate>>,
     /// By node: the operation that computes it, which is the node itself unless it was folded into another. `None` if no output
     /// needs the node.
+    #[cfg_attr(not(feature = "programs"), allow(dead_code))] // Programs' steps show it.
     pub done_by: Vec<Option<u32>>,
 }
 

@@ -30,7 +30,6 @@ pub(super) fn decode(bytes: &[u8], base: usize) -> Result<Code> {
 }
 
 /// Decodes instructions to the end of the bytes, as `.hex` text stores them.
-#[cfg(feature = "text")]
 pub(super) fn decode_stream(bytes: &[u8]) -> Result<Code> {
     let mut reader = Reader::new(bytes, 0);
     let mut instructions = Vec::new();

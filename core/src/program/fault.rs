@@ -9,7 +9,6 @@ pub(super) enum Where {
     /// A byte offset in a binary, or among the bytes that `.hex` text spells out.
     Byte(usize),
     /// A line of text, counted from 1.
-    #[cfg(feature = "text")]
     Line(usize),
 }
 
@@ -17,7 +16,6 @@ impl fmt::Display for Where {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Where::Byte(offset) => write!(f, "byte {offset:#x}"),
-            #[cfg(feature = "text")]
             Where::Line(line) => write!(f, "line {line}"),
         }
     }

@@ -34,7 +34,6 @@ mod crc;
 mod engine;
 mod fault;
 mod flow;
-#[cfg(feature = "text")]
 mod hex;
 mod lower;
 mod lower_gpu;
@@ -43,10 +42,6 @@ mod plan;
 mod scheduler;
 mod slots;
 mod survey;
-#[cfg(feature = "text")]
-mod text;
-#[cfg(not(feature = "text"))]
-#[path = "text_off.rs"]
 mod text;
 mod walk;
 mod whole;
@@ -228,12 +223,11 @@ impl Program {
     }
 
     /// Writes the program as text. [`Program::assemble`] makes the same program from it.
-    #[cfg(feature = "text")]
     pub fn disassemble(&self) -> String {
         text::disassemble(&self.code, self.agpu)
     }
 
-    /// Returns the text of one instruction. Without the feature `text`, returns its name.
+    /// Returns the text of one instruction.
     pub fn line(&self, instruction: usize) -> Option<String> {
         Some(text::line(&self.code, self.agpu, self.code.instructions.get(instruction)?))
     }
@@ -251,7 +245,6 @@ impl Program {
 
     /// Encodes the program as `.hex` text, with the text form as comments. Returns `unsupported` if it has tensors or runtime
     /// opcodes.
-    #[cfg(feature = "text")]
     pub fn encode_hex(&self) -> Result<String> {
         hex::encode(&self.code)
     }

@@ -186,7 +186,6 @@ impl Opcode {
     }
 
     /// Finds the opcode with this name in text, among AGPU's or among the others.
-    #[cfg(feature = "text")]
     pub fn find_text(name: &str, gpu: bool) -> Option<&'static Opcode> {
         TABLE.iter().find(|opcode| opcode.is_gpu() == gpu && opcode.name.to_ascii_lowercase() == name)
     }

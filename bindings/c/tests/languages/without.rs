@@ -4,13 +4,15 @@
 use std::fmt::Write;
 
 /// Each source, the feature that it needs, and the name of what a build without that feature lacks.
-const LACKING: [(&str, &str, &str); 7] = [
+const LACKING: [(&str, &str, &str); 9] = [
     ("flat", "flat", "no matrices as numbers"),
     ("loader", "overlap", "no batches"),
     ("log", "log", "no messages"),
     ("module", "nn", "no layers"),
+    ("outcome", "programs", "no programs"),
     ("overlap", "overlap", "no batches"),
     ("profile", "profile", "no profiler"),
+    ("program", "programs", "no programs"),
     ("safetensors", "nn", "no layers"),
 ];
 
