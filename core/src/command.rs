@@ -103,7 +103,7 @@ impl<'a> Command<'a> {
         matches!(self.output.place(), Place::Buffer(..)) || in_buffers(self.inputs)
     }
 
-    /// Gives the command a precision if it is not said. A packed operand is for f32, unless said.
+    /// Gives the command a precision if it is not said. A packed operand has its own.
     #[inline(always)]
     pub(crate) fn say(&mut self, precision: Precision) {
         if precision != Precision::F32 {
@@ -126,7 +126,7 @@ impl<'a> Command<'a> {
 }
 
 /// Returns the attributes with this precision if the operation has one that is not said. `None` for a packed right operand, which
-/// is packed for f32. No shape rule depends on the precision of what is not packed.
+/// has a precision of its own. No shape rule depends on the precision of what is not packed.
 pub(crate) fn said(op: Op, attrs: &Attrs, inputs: &[Option<View<'_>>], precision: Precision) -> Option<Attrs> {
     let packed = inputs.iter().flatten().any(|view| matches!(view.place(), Place::Packed(_)));
     if packed { None } else { attrs.with_precision(op, precision) }

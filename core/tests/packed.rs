@@ -1,7 +1,7 @@
 //! Products with packed matrices: the same bits as without packing, on every instruction set and thread count, and an error where
 //! an operand can't be packed.
 
-use adead_core::contract::Activation;
+use adead_core::contract::{Activation, Precision};
 use adead_core::hal::cpu::Isa;
 use adead_core::{
     Attrs, Command, Context, ContextOptions, DType, Inputs, MatmulOptions, Meta, Op, Packed, Shape, Status, Tensor,
@@ -43,6 +43,8 @@ impl Random {
     }
 }
 
+const FIXED: [Precision; 2] = [Precision::Fixed24, Precision::Fixed16];
+
 fn open(isa: Isa, threads: usize) -> Context {
     Context::with_options("cpu", &ContextOptions { isa: Some(isa), threads: Some(threads), precision: None }).unwrap()
 }
@@ -61,6 +63,7 @@ fn fails<T: std::fmt::Debug>(result: adead_core::Result<T>, status: Status, word
 /// Checks a product with options in each context, with b packed there.
 fn check(contexts: &[Context], a: &Tensor, b: &Tensor, options: MatmulOptions<'_>, expected: &[u8], what: &str) {
     for ctx in contexts {
+        ctx.set_precision(options.precision.unwrap_or_default());
         let packed = ctx.pack(b, options.trans_b).unwrap();
         let plain = ctx.matmul_with(a, b, options).unwrap();
         let got = ctx.matmul_packed(a, &packed, MatmulOptions { trans_b: false, ..options }).unwrap();
@@ -73,8 +76,10 @@ fn check(contexts: &[Context], a: &Tensor, b: &Tensor, options: MatmulOptions<'_
 #[test]
 fn products_of_random_shapes_equal_the_reference_and_the_unpacked() {
     let contexts = contexts();
-    for seed in 0..64u64 {
+    for seed in 0..128u64 {
         let mut r = Random(seed);
+        let precision =
+            [None, Some(Precision::F32), Some(Precision::Fixed24), Some(Precision::Fixed16)][seed as usize % 4];
         let dtype = [DType::F32, DType::F32, DType::F16, DType::BF16][r.below(4)];
         let m = if r.flag() { 1 + r.below(14) } else { 1 + r.below(100) };
         let n = r.pick(&[0, 1, 7, 8, 15, 16, 17, 31, 32, 33, 48, 63, 65, 100]);
@@ -101,10 +106,11 @@ fn products_of_random_shapes_equal_the_reference_and_the_unpacked() {
             c: c.as_ref(),
             bias: bias.as_ref(),
             activation: Activation::ALL[r.below(Activation::ALL.len())],
-            ..MatmulOptions::default()
+            precision,
         };
         let MatmulOptions { alpha, beta, activation, .. } = options;
-        let attrs = Attrs { trans_a, trans_b, alpha, beta, activation: Some(activation), ..Attrs::default() };
+        let activation = Some(activation);
+        let attrs = Attrs { trans_a, trans_b, alpha, beta, activation, precision, ..Attrs::default() };
         let views: Inputs<'_> =
             [Some(&a), Some(&b), c.as_ref(), bias.as_ref()].iter().map(|t| t.map(Tensor::view)).collect();
         let meta = Op::Matmul.info().infer(&attrs, &views).unwrap();
@@ -122,13 +128,23 @@ fn large_products_equal_the_unpacked() {
     let shapes = [(1, 2100, 600), (2, 1500, 770), (12, 1025, 1024), (50, 700, 513), (420, 130, 300), (2100, 40, 257)];
     for (i, (m, n, k)) in shapes.into_iter().enumerate() {
         let mut r = Random(1000 + i as u64);
-        for trans_b in [false, true] {
+        for (trans_b, precision) in
+            [(false, None), (true, None), (i % 2 == 0, Some(FIXED[i % 2])), (true, Some(FIXED[i / 2 % 2]))]
+        {
             let a = r.tensor(DType::F32, &[m, k]);
             let b = r.tensor(DType::F32, &if trans_b { [n, k] } else { [k, n] });
             let bias = r.tensor(DType::F32, &[n]);
-            let options = MatmulOptions { trans_b, bias: Some(&bias), ..MatmulOptions::default() };
+            let options = MatmulOptions { trans_b, bias: Some(&bias), precision, ..MatmulOptions::default() };
+            contexts[0].set_precision(precision.unwrap_or_default());
             let expected = contexts[0].matmul_with(&a, &b, options).unwrap();
-            check(&contexts, &a, &b, options, expected.bytes(), &format!("{m}x{k}x{n}, trans_b {trans_b}"));
+            check(
+                &contexts,
+                &a,
+                &b,
+                options,
+                expected.bytes(),
+                &format!("{m}x{k}x{n}, trans_b {trans_b}, {precision:?}"),
+            );
         }
     }
 }

@@ -87,10 +87,23 @@ fn commands_have_it() {
 fn what_is_packed_stays_as_it_was_packed() {
     let ([x, w, _], expected) = operands();
     let context = Context::open("cpu").unwrap();
-    context.set_precision(Precision::Fixed16);
-    let packed = context.pack(&w, false).unwrap();
-    let got = context.matmul_packed(&x, &packed, MatmulOptions::default()).unwrap();
-    assert!(got.bytes() == expected[0].bytes());
+    let packed = Precision::ALL.map(|precision| {
+        context.set_precision(precision);
+        context.pack(&w, false).unwrap()
+    });
+    for ((packed, expected), own) in packed.iter().zip(&expected).zip(Precision::ALL) {
+        assert_eq!(packed.precision(), own);
+        for said in [None].into_iter().chain(Precision::ALL.map(Some)) {
+            let options = MatmulOptions { precision: said, ..MatmulOptions::default() };
+            let got = context.matmul_packed(&x, packed, options);
+            if said.is_none_or(|said| said == own) {
+                assert!(got.unwrap().bytes() == expected.bytes(), "{packed:?} {said:?}");
+            } else {
+                let error = got.unwrap_err().to_string();
+                assert!(error.contains(&format!("b is packed for products in {}", own.name())), "{error}");
+            }
+        }
+    }
 }
 
 #[test]

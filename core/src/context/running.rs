@@ -214,19 +214,20 @@ impl Context {
     }
 
     /// Packs a matrix for repeated products, as the right operand of [`Context::matmul_packed`]. Its shape is `[K, N]`, or `[N,
-    /// K]` with `trans_b`. f16 and bf16 are widened to f32 here. Packing takes about as long as ten products of one row. Returns
-    /// `shape_mismatch` unless b is a matrix, `dtype_mismatch` for integers.
+    /// K]` with `trans_b`. f16 and bf16 are widened to f32 here. It is for products of the context's precision
+    /// ([`Context::set_precision`]). Packing takes about as long as ten products of one row. Returns `shape_mismatch` unless b is a matrix, `dtype_mismatch` for integers.
     pub fn pack(&self, b: &Tensor, trans_b: bool) -> Result<Packed> {
         let dtype = b.dtype();
         if !dtype.is_float() {
             fail!(DtypeMismatch, "pack: b is {dtype}; products are computed on f32, f16 and bf16: cast it first");
         }
+        let precision = self.precision();
         if dtype == DType::F32 {
-            return self.cpu.pack(&b.view(), dtype, trans_b);
+            return self.cpu.pack(&b.view(), dtype, trans_b, precision);
         }
         let attrs = Attrs { dtype: Some(DType::F32), ..Attrs::default() };
         let wide = self.run_views(Op::Cast, &attrs, &[Some(b.view())])?;
-        self.cpu.pack(&wide.view(), dtype, trans_b)
+        self.cpu.pack(&wide.view(), dtype, trans_b, precision)
     }
 }
 

@@ -7,6 +7,7 @@ mod turns;
 
 pub use buffer::Buffer;
 pub use meta::Meta;
+pub(crate) use packed::Layout;
 pub use packed::Packed;
 pub(crate) use turns::{CpuBuffer, Turns};
 

@@ -1,6 +1,7 @@
 //! Packed matrices, for repeated products with the same matrix. The CPU device packs and reads them.
 
 use super::Meta;
+use crate::contract::Precision;
 use crate::dtype::DType;
 use crate::isa::Isa;
 use crate::memory::host::HostBuffer;
@@ -10,13 +11,27 @@ use std::fmt;
 /// A right operand of matrix products, `[K, N]`, in the layout that the kernels of one instruction set read.
 ///
 /// `Context::pack` makes it, `Context::matmul_packed` multiplies with it. Its elements take four bytes each, whatever their
-/// dtype. Columns are rounded up to a multiple of 8, 16 or 32. It never changes, so threads may share it.
+/// dtype; for products in exact integers on AVX-512, as many as they have digits. Columns are rounded up to a multiple of 8, 16 or 32.
+/// It never changes, so threads may share it.
 pub struct Packed {
     pub(crate) meta: Meta,
     pub(crate) isa: Isa,
-    /// Columns, rounded up to whole panels.
-    pub(crate) columns: usize,
+    pub(crate) layout: Layout,
     pub(crate) data: HostBuffer,
+}
+
+/// How the elements lie in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Layout {
+    /// Panels for products in f32.
+    Panels {
+        /// Columns, rounded up to whole panels.
+        columns: usize,
+    },
+    /// Digits for products of this precision, as the units that multiply bytes read them.
+    Digits(Precision),
+    /// The matrix itself, for products of this precision that cut it: `[N, K]` if it is transposed.
+    Plain { precision: Precision, transposed: bool },
 }
 
 impl Packed {
@@ -34,6 +49,14 @@ impl Packed {
         self.meta.dtype
     }
 
+    /// Returns the precision of the products that it is for.
+    pub fn precision(&self) -> Precision {
+        match self.layout {
+            Layout::Panels { .. } => Precision::F32,
+            Layout::Digits(precision) | Layout::Plain { precision, .. } => precision,
+        }
+    }
+
     /// Returns the bytes of memory that it takes.
     pub fn bytes(&self) -> usize {
         self.data.len()
@@ -42,6 +65,10 @@ impl Packed {
 
 impl fmt::Debug for Packed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Packed({:?}, {}, {} bytes)", self.meta, self.isa.name(), self.bytes())
+        write!(f, "Packed({:?}, {}, ", self.meta, self.isa.name())?;
+        if self.precision() != Precision::F32 {
+            write!(f, "{}, ", self.precision().name())?;
+        }
+        write!(f, "{} bytes)", self.bytes())
     }
 }

@@ -13,7 +13,7 @@ pub(super) const INFO: OpInfo = OpInfo {
     attrs: &["trans_a", "trans_b", "alpha", "beta", "activation", "precision"],
     in_place: false,
     shape: |attrs, inputs, output| {
-        if attrs.trans_b || attrs.precision() != Precision::F32 {
+        if attrs.trans_b || attrs.precision.is_some() {
             unpacked(attrs, inputs)?;
         }
         let plan = MatmulPlan::new(attrs, inputs)?;
@@ -163,16 +163,15 @@ impl<'a> MatmulPlan<'a> {
     }
 }
 
-/// Refuses options that a packed B can't have: it is always `[K, N]`, and it has no fixed-point digits.
+/// Refuses options that a packed B can't have: it is always `[K, N]`, and for one precision.
 #[cold]
 #[inline(never)]
 fn unpacked(attrs: &Attrs, inputs: Metas<'_>) -> Result<()> {
-    if !inputs.is_packed(1) {
-        return Ok(());
-    }
-    if attrs.precision() != Precision::F32 {
-        let name = attrs.precision().name();
-        fail!(InvalidArgument, "matmul: b is packed for products in f32, so precision can't be {name}: give b as a tensor");
+    let Some(packed) = inputs.packed(1) else { return Ok(()) };
+    let own = packed.precision();
+    if let Some(said) = attrs.precision.filter(|&said| said != own) {
+        let (own, said) = (own.name(), said.name());
+        fail!(InvalidArgument, "matmul: b is packed for products in {own}, so precision can't be {said}: pack it for {said}");
     }
     if attrs.trans_b {
         fail!(InvalidArgument, "matmul: b is packed, so trans_b must be 0: b is transposed when it is packed");

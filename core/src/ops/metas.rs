@@ -1,6 +1,6 @@
 //! Descriptions of an operation's operands: all that a shape rule or a cost estimate may ask about them.
 
-use crate::operand::{Meta, Place, View};
+use crate::operand::{Meta, Packed, Place, View};
 use smallvec::SmallVec;
 
 /// The descriptions of an operation's operands, in the operation's order; `None` for an optional operand that is
@@ -52,11 +52,14 @@ impl<'a> Metas<'a> {
         self.iter().flatten()
     }
 
-    /// Returns whether operand `i` is a packed matrix. A description without memory never is.
-    pub(super) fn is_packed(self, i: usize) -> bool {
+    /// Returns operand `i` if it is a packed matrix. A description without memory never is.
+    pub(super) fn packed(self, i: usize) -> Option<&'a Packed> {
         match self {
-            Metas::Of(views) => matches!(views.get(i), Some(Some(view)) if matches!(view.place(), Place::Packed(_))),
-            Metas::Alone(_) => false,
+            Metas::Of(views) => match views.get(i)?.as_ref()?.place() {
+                Place::Packed(packed) => Some(packed),
+                _ => None,
+            },
+            Metas::Alone(_) => None,
         }
     }
 }

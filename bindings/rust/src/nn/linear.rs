@@ -46,7 +46,7 @@ impl Linear {
             return Err(Error::new(Status::ShapeMismatch, text));
         }
         let precision = context.precision();
-        let matrix = match context.is_host_only() && precision == Precision::F32 {
+        let matrix = match context.is_host_only() {
             true => Matrix::Packed(Arc::new(context.pack(weight, true)?)),
             false => Matrix::Plain(placed(context, &context.transpose(weight)?)?),
         };

@@ -6,7 +6,8 @@ mod pool;
 mod simd;
 mod stream;
 
-pub use crate::host::MOST_THREADS;
+pub use crate::contract::Precision;
+use crate::host::MOST_THREADS;
 pub use crate::isa::Isa;
 pub use crate::memory::host::{ALIGNMENT, HostBuffer};
 pub use crate::operand::Packed;
@@ -114,9 +115,9 @@ impl CpuDevice {
         default_environment(|| kernels::execute(&self.exec(), command))
     }
 
-    /// Packs an f32 matrix that represents one of `dtype`.
-    pub(crate) fn pack(&self, b: &View<'_>, dtype: DType, transposed: bool) -> Result<Packed> {
-        Packed::new(&self.exec(), b, dtype, transposed)
+    /// Packs an f32 matrix that represents one of `dtype`, for products of a precision.
+    pub(crate) fn pack(&self, b: &View<'_>, dtype: DType, transposed: bool, precision: Precision) -> Result<Packed> {
+        Packed::new(&self.exec(), b, dtype, transposed, precision)
     }
 
     #[inline]

@@ -1,16 +1,24 @@
 //! Packed matrices: how a matrix is packed, and access to its panels.
 
-use super::kernels::{Exec, Panels, panel_width};
+use super::kernels::{Exec, Panels, digits_room, panel_width};
+use crate::contract::Precision;
 use crate::dtype::DType;
 use crate::error::{Result, fail};
 use crate::isa::Isa;
 use crate::memory::host::HostBuffer;
-use crate::operand::{Meta, Packed, View};
+use crate::operand::{Layout, Meta, Packed, View};
 use crate::shape::Shape;
 
 impl Packed {
-    /// Packs an f32 matrix that represents one of `dtype`. If it is `transposed`, its rows are B's columns.
-    pub(super) fn new(exec: &Exec<'_>, b: &View<'_>, dtype: DType, transposed: bool) -> Result<Packed> {
+    /// Packs an f32 matrix that represents one of `dtype`, for products of a precision. If it is `transposed`, its rows are B's
+    /// columns.
+    pub(super) fn new(
+        exec: &Exec<'_>,
+        b: &View<'_>,
+        dtype: DType,
+        transposed: bool,
+        precision: Precision,
+    ) -> Result<Packed> {
         let shape = b.shape();
         let (k, n) = match (shape.dims(), transposed) {
             (&[k, n], false) | (&[n, k], true) => (k, n),
@@ -18,24 +26,43 @@ impl Packed {
                 fail!(ShapeMismatch, "pack: b is {shape}, of rank {}; only a matrix can be packed", dims.len())
             }
         };
+        let meta = Meta::new(dtype, Shape::new(&[k, n])?);
+        let from = b.host()?.cast_const().cast::<f32>();
+        if precision != Precision::F32 {
+            let (layout, data) = match digits_room(exec, precision, k, n) {
+                Some(bytes) => (Layout::Digits(precision), HostBuffer::uninitialised(bytes)?),
+                None => (Layout::Plain { precision, transposed }, HostBuffer::uninitialised(k * n * size_of::<f32>())?),
+            };
+            let to = data.pointer().as_ptr();
+            // SAFETY: b has k·n values. The buffer has room for its digits, or for the values, and nothing else uses it yet.
+            unsafe {
+                match layout {
+                    Layout::Digits(_) => exec.pack_digits(from, precision, [k, n], transposed, to.cast())?,
+                    _ => to.cast::<f32>().copy_from_nonoverlapping(from, k * n),
+                }
+            }
+            return Ok(Packed { meta, isa: exec.isa, layout, data });
+        }
         let columns = n.next_multiple_of(panel_width(exec.isa));
         let Some(size) = columns.checked_mul(k).and_then(|values| values.checked_mul(size_of::<f32>())) else {
             fail!(OutOfMemory, "pack: {shape} in panels of {columns} columns is more than any process can address");
         };
-        let packed = Packed {
-            meta: Meta::new(dtype, Shape::new(&[k, n])?),
-            isa: exec.isa,
-            columns,
-            data: HostBuffer::uninitialised(size)?,
-        };
+        let packed =
+            Packed { meta, isa: exec.isa, layout: Layout::Panels { columns }, data: HostBuffer::uninitialised(size)? };
         // SAFETY: the buffer holds k rows of whole panels, and nothing else uses it yet.
-        unsafe { exec.pack(b.host()?.cast_const().cast(), k, n, transposed, packed.data.pointer().as_ptr().cast()) }?;
+        unsafe { exec.pack(from, k, n, transposed, packed.data.pointer().as_ptr().cast()) }?;
         Ok(packed)
     }
 
-    /// Returns the panels from a column on, at which a panel must start.
+    /// Returns the panels from a column on, at which a panel must start. There are none for other products than those in f32.
     pub(super) fn panels(&self, first: usize) -> Panels {
-        Panels { data: self.data.pointer().as_ptr().cast_const().cast(), columns: self.columns, first }
+        let columns = if let Layout::Panels { columns } = self.layout { columns } else { 0 };
+        Panels { data: self.elements(), columns, first }
+    }
+
+    /// Returns what it holds.
+    pub(super) fn elements(&self) -> *const f32 {
+        self.data.pointer().as_ptr().cast_const().cast()
     }
 
     /// Returns an error unless the layout is that of the instruction set.

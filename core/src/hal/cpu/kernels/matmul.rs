@@ -8,8 +8,7 @@ use crate::error::Result;
 use crate::hal::cpu::simd::{self, Kernel, Simd, dispatch_m, dispatch_product};
 use crate::interrupt::{self, Looks, PIECE};
 use crate::isa::Isa;
-use crate::operand::Packed;
-use crate::operand::Place;
+use crate::operand::{Layout, Packed, Place};
 use crate::ops::{FfnPlan, MatmulPlan, ffn_activation};
 
 /// Returns the most multiply-adds that are not worth another thread: about 40 µs of work, the cost of waking a sleeping
@@ -157,7 +156,7 @@ pub(super) fn matmul(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> {
         _ => None,
     };
     let b = match packed {
-        Some(packed) => packed.fits(exec.isa).map(|()| packed.panels(0).data)?,
+        Some(packed) => packed.fits(exec.isa).map(|()| packed.elements())?,
         None => call.f32(1)?,
     };
     let (a, c, bias) = (call.f32(0)?, call.f32(2)?, call.f32(3)?);
@@ -174,7 +173,8 @@ pub(super) fn matmul(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> {
         m *= batches;
         batches = 1;
     }
-    let fixed = attrs.precision() != Precision::F32;
+    let precision = packed.map_or(attrs.precision(), Packed::precision);
+    let fixed = precision != Precision::F32;
     // One small product skips all that only several blocks need.
     let plain = !use_c && packed.is_none() && batches == 1 && !fixed;
     if plain && m * n > 0 && m.saturating_mul(n).saturating_mul(k) <= TINY {
@@ -217,14 +217,20 @@ pub(super) fn matmul(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> {
             let dims = call.meta(i).shape.dims();
             if tall { 1 } else { dims[..dims.len().saturating_sub(2)].iter().product() }
         };
+        let trans_b = match packed.map(|packed| packed.layout) {
+            Some(Layout::Plain { transposed, .. }) => transposed,
+            _ => attrs.trans_b,
+        };
+        let digits = packed.filter(|packed| matches!(packed.layout, Layout::Digits(_))).map(Packed::elements);
         return Fixed {
-            precision: attrs.precision(),
+            precision,
             m,
             n,
             k,
             count: batches,
             a: Matrix::new(a, m, k, attrs.trans_a),
-            b: Matrix::new(b, k, n, attrs.trans_b),
+            b: Matrix::new(b, k, n, trans_b),
+            digits,
             matrices: [matrices(0), matrices(1)],
             operands: &operands,
             out,
@@ -334,7 +340,8 @@ impl Single {
         }
         let (a, b) = matrices();
         let operands = |_| (0, 0, epilogue());
-        Fixed { precision, m, n, k, count: 1, a, b, matrices: [1, 1], operands: &operands, out }.compute(exec)
+        Fixed { precision, m, n, k, count: 1, a, b, digits: None, matrices: [1, 1], operands: &operands, out }
+            .compute(exec)
     }
 }
 

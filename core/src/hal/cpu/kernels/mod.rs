@@ -21,6 +21,7 @@ mod rope;
 mod sum;
 mod topk;
 
+pub use fixed::digits_room;
 pub use gemm::Panels;
 pub use matmul::panel_width;
 pub(crate) use moves::check_all_ids;

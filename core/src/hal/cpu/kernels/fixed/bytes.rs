@@ -5,7 +5,7 @@ use super::super::gemm::{Block, Matrix, Packing};
 use super::digits::{DEPTH, LINES, Lines, MANY, PLANE, Panels, raise};
 use super::units::{MOST, Session, Square, Unit};
 use super::{Fixed, NOT_FINITE, Shared};
-use crate::contract::{NAN, fixed_round};
+use crate::contract::{NAN, Precision, fixed_round};
 use crate::error::Result;
 use crate::interrupt::Looks;
 use crate::isa::Isa;
@@ -24,8 +24,36 @@ const TASK: usize = 4 << 20;
 
 /// Returns the unit for a product, if the processor has one and it pays.
 pub fn unit(exec: &Exec<'_>, of: &Fixed<'_>) -> Option<Unit> {
-    let worth = of.m.saturating_mul(of.n).saturating_mul(of.k) >= LEAST;
-    if exec.isa == Isa::Avx512 && worth && of.k <= MOST { Unit::best() } else { None }
+    let worth = of.digits.is_some() || of.m.saturating_mul(of.n).saturating_mul(of.k) >= LEAST;
+    if worth { usable(exec, of.k) } else { None }
+}
+
+/// Returns the unit for products along K, if there is one.
+fn usable(exec: &Exec<'_>, k: usize) -> Option<Unit> {
+    if exec.isa == Isa::Avx512 && (1..=MOST).contains(&k) { Unit::best() } else { None }
+}
+
+/// The bytes of a panel of digits.
+fn panel(precision: Precision, k: usize) -> usize {
+    k.div_ceil(DEPTH) * precision.digits() as usize * PLANE
+}
+
+/// Returns the bytes that a packed right operand takes, if there is a unit for it.
+pub fn room(exec: &Exec<'_>, precision: Precision, k: usize, n: usize) -> Option<usize> {
+    usable(exec, k)?;
+    let parts = Operand::room(1, n, panel(precision, k));
+    Some(parts.iter().sum::<usize>() * size_of::<f32>())
+}
+
+/// Packs the digits of a right operand.
+///
+/// # Safety
+/// The matrix has k·n values. Only this call uses `to`, which has `room`.
+pub unsafe fn pack(exec: &Exec<'_>, b: Matrix, precision: Precision, [k, n]: [usize; 2], to: *mut f32) -> Result<()> {
+    // SAFETY: as the caller says.
+    let to = unsafe { Operand::new(to, 1, n, panel(precision, k)) };
+    let turned = Matrix { data: b.data, row: b.column, column: b.row };
+    cut(exec, turned, [n, k], precision, &to, 1, true)
 }
 
 /// The panels of all matrices of an operand.
@@ -73,50 +101,60 @@ struct Digits {
     b: Operand,
 }
 
+/// Cuts `count` matrices of `lines` lines of k each. The matrices are contiguous.
+fn cut(
+    exec: &Exec<'_>,
+    from: Matrix,
+    [lines, k]: [usize; 2],
+    precision: Precision,
+    to: &Operand,
+    count: usize,
+    right: bool,
+) -> Result<()> {
+    let Matrix { data, row, column } = from;
+    let data = Shared(data.cast_mut());
+    let together = if column == 1 { 1 } else { MANY };
+    // The panels of a task.
+    let some = (TASK / 64 / (LINES * k)).clamp(1, 64).next_multiple_of(together);
+    let parts = to.panels.div_ceil(some);
+    exec.pool.try_run(count * parts, &|task, _| {
+        let (matrix, first) = (task / parts, task % parts * some);
+        let mut looks = Looks::NEW;
+        for panel in (first..to.panels.min(first + some)).step_by(together) {
+            let there = (LINES * together).min(lines - panel * LINES);
+            // SAFETY: the lines are the operand's; tasks have different panels; AVX-512 is there, as a unit is.
+            unsafe {
+                let data = data.get().add(matrix * lines * k + panel * LINES * row);
+                let from = Matrix { data, row, column };
+                Lines { from, there, k, precision }.cut(to.to, matrix * to.panels + panel, right);
+            }
+            if looks.before(there * k) {
+                return;
+            }
+        }
+    })
+}
+
 impl Fixed<'_> {
     /// Computes all products with a unit of this processor. K is not 0.
     pub(super) fn compute_by(&self, exec: &Exec<'_>, unit: Unit) -> Result<()> {
         let Fixed { m, n, k, precision, matrices: [of_a, of_b], .. } = *self;
-        let size = k.div_ceil(DEPTH) * precision.digits() as usize * PLANE;
+        let size = panel(precision, k);
         let rooms =
             [Operand::room(of_a, m, size), Operand::room(of_b, n, size)].map(|parts| parts.iter().sum::<usize>());
-        let scratch = exec.scratch.take(rooms[0] + rooms[1])?;
-        // SAFETY: both parts of the scratch have room.
+        let scratch = exec.scratch.take(rooms[0] + if self.digits.is_some() { 0 } else { rooms[1] })?;
+        // SAFETY: both parts of the scratch have room. Packed digits are one matrix, and are only read.
         let (a, b) = unsafe {
             let start = scratch.pointer();
-            (Operand::new(start, of_a, m, size), Operand::new(start.add(rooms[0]), of_b, n, size))
+            let to_b = self.digits.map_or(start.wrapping_add(rooms[0]), <*const f32>::cast_mut);
+            (Operand::new(start, of_a, m, size), Operand::new(to_b, of_b, n, size))
         };
-        self.cut(exec, self.a, m, &a, of_a, false)?;
-        let turned = Matrix { data: self.b.data, row: self.b.column, column: self.b.row };
-        self.cut(exec, turned, n, &b, of_b, true)?;
+        cut(exec, self.a, [m, k], precision, &a, of_a, false)?;
+        if self.digits.is_none() {
+            let turned = Matrix { data: self.b.data, row: self.b.column, column: self.b.row };
+            cut(exec, turned, [n, k], precision, &b, of_b, true)?;
+        }
         self.multiply(exec, &Digits { unit, digits: precision.digits() as usize, depths: k.div_ceil(DEPTH), a, b })
-    }
-
-    /// Cuts `count` matrices of `lines` lines each. The matrices are contiguous.
-    fn cut(&self, exec: &Exec<'_>, from: Matrix, lines: usize, to: &Operand, count: usize, right: bool) -> Result<()> {
-        let Fixed { k, precision, .. } = *self;
-        let Matrix { data, row, column } = from;
-        let data = Shared(data.cast_mut());
-        let together = if column == 1 { 1 } else { MANY };
-        // The panels of a task.
-        let some = (TASK / 64 / (LINES * k)).clamp(1, 64).next_multiple_of(together);
-        let parts = to.panels.div_ceil(some);
-        exec.pool.try_run(count * parts, &|task, _| {
-            let (matrix, first) = (task / parts, task % parts * some);
-            let mut looks = Looks::NEW;
-            for panel in (first..to.panels.min(first + some)).step_by(together) {
-                let there = (LINES * together).min(lines - panel * LINES);
-                // SAFETY: the lines are the operand's; tasks have different panels; AVX-512 is there, as a unit is.
-                unsafe {
-                    let data = data.get().add(matrix * lines * k + panel * LINES * row);
-                    let from = Matrix { data, row, column };
-                    Lines { from, there, k, precision }.cut(to.to, matrix * to.panels + panel, right);
-                }
-                if looks.before(there * k) {
-                    return;
-                }
-            }
-        })
     }
 
     /// Multiplies the panels, one block of the result at a time.

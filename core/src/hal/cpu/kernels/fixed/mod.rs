@@ -37,10 +37,49 @@ pub(super) struct Fixed<'a> {
     pub count: usize,
     pub a: Matrix,
     pub b: Matrix,
+    /// B's digits, if they were packed: `digits_room` says where, and B itself is not read.
+    #[cfg_attr(not(all(target_arch = "x86_64", feature = "avx512")), allow(dead_code))] // There are none.
+    pub digits: Option<*const f32>,
     /// The numbers of matrices in A and in B.
     pub matrices: [usize; 2],
     pub operands: &'a (dyn Fn(usize) -> (usize, usize, Epilogue) + Sync),
     pub out: Shared<f32>,
+}
+
+/// Returns the bytes of a packed right operand's digits. `None` if this processor multiplies no bytes, or not so many.
+#[cfg(all(target_arch = "x86_64", feature = "avx512"))]
+pub fn digits_room(exec: &Exec<'_>, precision: Precision, k: usize, n: usize) -> Option<usize> {
+    bytes::room(exec, precision, k, n)
+}
+
+/// Returns the bytes of a packed right operand's digits: no kernel of this build reads such.
+#[cfg(not(all(target_arch = "x86_64", feature = "avx512")))]
+pub fn digits_room(_: &Exec<'_>, _: Precision, _: usize, _: usize) -> Option<usize> {
+    None
+}
+
+impl Exec<'_> {
+    /// Packs the digits of a `[k, n]` matrix, or of the transpose of one that is stored transposed.
+    ///
+    /// # Safety
+    /// `b` has k·n values. Only this call uses `to`, which has the room that `digits_room` asks for.
+    pub unsafe fn pack_digits(
+        &self,
+        b: *const f32,
+        precision: Precision,
+        [k, n]: [usize; 2],
+        transposed: bool,
+        to: *mut f32,
+    ) -> Result<()> {
+        #[cfg(all(target_arch = "x86_64", feature = "avx512"))]
+        // SAFETY: passed on; there is room only where a unit is.
+        return unsafe { bytes::pack(self, Matrix::new(b, k, n, transposed), precision, [k, n], to) };
+        #[cfg(not(all(target_arch = "x86_64", feature = "avx512")))]
+        {
+            let _ = (b, precision, k, n, transposed, to);
+            Ok(())
+        }
+    }
 }
 
 impl Fixed<'_> {
