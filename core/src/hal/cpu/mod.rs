@@ -6,8 +6,7 @@ mod pool;
 mod simd;
 mod stream;
 
-pub use crate::contract::Precision;
-use crate::host::MOST_THREADS;
+pub use crate::host::MOST_THREADS;
 pub use crate::isa::Isa;
 pub use crate::memory::host::{ALIGNMENT, HostBuffer};
 pub use crate::operand::Packed;
@@ -18,6 +17,7 @@ use super::{
     Buffer, ContractLevel, Device, DeviceInfo, DeviceKind, Kernel, KernelSource, MemoryUse, Priority, Stream, Workers,
 };
 use crate::command::Command;
+use crate::contract::Precision;
 use crate::dtype::DType;
 use crate::error::{Result, fail};
 use crate::fpenv::default_environment;
