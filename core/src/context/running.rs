@@ -215,7 +215,8 @@ impl Context {
 
     /// Packs a matrix for repeated products, as the right operand of [`Context::matmul_packed`]. Its shape is `[K, N]`, or `[N,
     /// K]` with `trans_b`. f16 and bf16 are widened to f32 here. It is for products of the context's precision
-    /// ([`Context::set_precision`]). Packing takes about as long as ten products of one row. Returns `shape_mismatch` unless b is a matrix, `dtype_mismatch` for integers.
+    /// ([`Context::set_precision`]). Packing takes about as long as ten products of one row. Returns `shape_mismatch` unless b is a
+    /// matrix, `dtype_mismatch` for integers.
     pub fn pack(&self, b: &Tensor, trans_b: bool) -> Result<Packed> {
         let dtype = b.dtype();
         if !dtype.is_float() {

@@ -45,10 +45,14 @@ impl Linear {
             let text = format!("linear: the bias is {} and the weight {}", bias.shape(), weight.shape());
             return Err(Error::new(Status::ShapeMismatch, text));
         }
-        let precision = context.precision();
         let matrix = match context.is_host_only() {
             true => Matrix::Packed(Arc::new(context.pack(weight, true)?)),
             false => Matrix::Plain(placed(context, &context.transpose(weight)?)?),
+        };
+        // What is packed has a precision already, which another thread may have changed since.
+        let precision = match &matrix {
+            Matrix::Packed(packed) => packed.precision(),
+            Matrix::Plain(_) => context.precision(),
         };
         let bias = bias.map(|bias| placed(context, bias)).transpose()?;
         Ok(Linear { context: context.clone(), matrix, bias, inputs, outputs, precision })
