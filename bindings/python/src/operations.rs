@@ -51,7 +51,7 @@ fn is_short(ctx: &PyContext, op: Op, attrs: &Attrs, views: &[Option<View<'_>>]) 
         return bytes <= FEW || is_cheap(op, attrs, views);
     }
     // On a GPU everything takes longer, if only for the transfer. The result is about as large as the operands.
-    bytes <= FEW && bytes / 2 <= ctx.inner.dispatcher().tiny(op.family())
+    bytes <= FEW && bytes / 2 <= ctx.inner.dispatcher().tiny(op)
 }
 
 #[inline(never)]

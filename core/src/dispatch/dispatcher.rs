@@ -12,7 +12,7 @@ use crate::family::Family;
 use crate::fpenv::DefaultEnvironment;
 use crate::log::log;
 use crate::operand::{Place, View};
-use crate::ops::Cut;
+use crate::ops::{Cut, Op};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
@@ -23,8 +23,9 @@ pub struct AutoDispatcher {
     /// reader may see some words before a change and some after it. Each of them names an existing device.
     pub(super) steps: [Vec<AtomicU64>; Family::COUNT],
     pub(super) thresholds: [AtomicUsize; Family::COUNT],
-    /// By family: up to this many elements of all operands together, the first device finishes before any other would begin.
-    pub(super) tiny: [AtomicUsize; Family::COUNT],
+    /// By an operation's bound: up to this many elements of all operands together, the first device finishes before any other
+    /// would begin.
+    pub(super) tiny: [AtomicUsize; Op::BOUNDS],
     forced: AtomicUsize,
     hybrid: AtomicBool,
     /// The shortest launch time of all devices but the first. No work on them takes less.

@@ -7,6 +7,7 @@ use super::profile::Kind;
 use crate::command::Command;
 use crate::family::Family;
 use crate::fpenv::DefaultEnvironment;
+use crate::ops::{Op, most};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// A limit above every number of elements.
@@ -35,8 +36,8 @@ impl AutoDispatcher {
         device
     }
 
-    /// Whether a command on host memory is so small that [`AutoDispatcher::done_before_others_begin`] holds for any operation of
-    /// its family. It computes with integers only, so the caller's floating-point modes don't matter.
+    /// Whether a command on host memory is so small that [`AutoDispatcher::done_before_others_begin`] holds for any operation with
+    /// its bound. It computes with integers only, so the caller's floating-point modes don't matter.
     #[inline]
     pub(crate) fn is_tiny(&self, command: &Command<'_>) -> bool {
         let elements = command.output().meta().shape.elements();
@@ -45,15 +46,15 @@ impl AutoDispatcher {
             .iter()
             .flatten()
             .fold(elements, |sum, view| sum.saturating_add(view.meta().shape.elements()));
-        elements <= self.tiny(command.op().family())
+        elements <= self.tiny(command.op())
     }
 
     /// Returns the number of elements, of all operands and the result together, up to which the first device finishes an
     /// operation on host memory before any other device would begin. It is a power of two, at most 4096, or 0 if the caller has
     /// set a device or a threshold.
     #[inline]
-    pub fn tiny(&self, family: Family) -> usize {
-        self.tiny[family as usize].load(Relaxed)
+    pub fn tiny(&self, op: Op) -> usize {
+        self.tiny[op.bound()].load(Relaxed)
     }
 
     /// Returns the steps of a family: each device, with the number of elements at which the next device takes over.
@@ -104,15 +105,19 @@ impl AutoDispatcher {
             }
         }
         let chosen = self.forced().is_some() || self.threshold(family).is_some();
-        let tiny = if chosen || self.profiles[0].kind != Kind::Cpu { 0 } else { self.largest_tiny(family) };
-        self.tiny[family as usize].store(tiny, Relaxed);
+        let chosen = chosen || self.profiles[0].kind != Kind::Cpu;
+        for (bound, tiny) in self.tiny.iter().enumerate() {
+            if bound == family as usize || bound == Op::Matmul.bound() && family == Family::Matmul {
+                tiny.store(if chosen { 0 } else { self.largest_tiny(family, bound) }, Relaxed);
+            }
+        }
     }
 
     /// The largest power of two for which [`AutoDispatcher::is_tiny`] holds, or 0.
-    fn largest_tiny(&self, family: Family) -> usize {
+    fn largest_tiny(&self, family: Family, bound: usize) -> usize {
         let host = &self.profiles[0];
         let done = |elements: usize| {
-            let cost = family.most(elements);
+            let cost = most(bound, elements);
             let fits = host.memory == 0 || cost.bytes <= host.memory as f64;
             fits && host.launch_ns + host.compute_ns(family, &cost) <= self.others_ns
         };

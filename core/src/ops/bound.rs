@@ -1,18 +1,33 @@
-//! What the operations of a family cost at most.
+//! What operations cost at most, from the number of their elements alone.
 
-use super::{Cost, Family};
+use super::{Cost, Family, Op};
 
-impl Family {
-    /// No less than any of its operations costs whose operands have so many elements together, its result among them: a product
-    /// has fewer multiplications than pairs of elements, attention has two products.
-    pub(crate) fn most(self, elements: usize) -> Cost {
-        let elements = elements as f64;
-        let pairs = match self {
-            Family::Matmul | Family::Attention => elements * elements,
-            _ => 0.0,
-        };
-        Cost { flops: 4.0 * pairs + 64.0 * elements, bytes: 8.0 * elements }
+impl Op {
+    /// The number of bounds.
+    pub(crate) const BOUNDS: usize = Family::COUNT + 1;
+
+    /// Returns the number of the bound that the operation shares with others.
+    #[inline]
+    pub(crate) fn bound(self) -> usize {
+        // ffn and attention have products between values that are no operands, so matmul has a smaller bound than its family.
+        if matches!(self, Op::Matmul) { Family::COUNT } else { self.family() as usize }
     }
+}
+
+/// At least the cost of any operation with this bound whose operands and result have this many elements together.
+///
+/// A product of `m`×`k` and `k`×`n` has `mkn` multiplications, which is the root of `mk · kn · mn`. Three numbers with the sum `e`
+/// have at most the product `(e/3)³`, so the multiplications are fewer than `e^1.5 / 5`. Twice the time is for exact integers.
+pub(crate) fn most(bound: usize, elements: usize) -> Cost {
+    const ATTENTION: usize = Family::Attention as usize;
+    const FFN: usize = Family::Matmul as usize;
+    let elements = elements as f64;
+    let products = match bound {
+        Family::COUNT => elements * elements.sqrt(),
+        FFN | ATTENTION => 4.0 * elements * elements,
+        _ => 0.0,
+    };
+    Cost { flops: products + 64.0 * elements, bytes: 8.0 * elements }
 }
 
 #[cfg(test)]
@@ -41,7 +56,7 @@ mod tests {
                         }
                         let cost = op.info().cost(&attrs, &inputs, &output);
                         let all = inputs.iter().flatten().count() * elements + output.shape.elements();
-                        let most = op.family().most(all);
+                        let most = super::most(op.bound(), all);
                         assert!(
                             cost.flops <= most.flops && cost.bytes <= most.bytes,
                             "{op} of {count} times {dims:?}: {cost:?}"

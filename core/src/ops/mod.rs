@@ -5,6 +5,7 @@
 
 mod attrs;
 mod bound;
+pub(crate) use bound::most;
 mod compare;
 mod metas;
 mod reduction;

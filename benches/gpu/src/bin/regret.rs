@@ -14,12 +14,16 @@
 //! - `weights`: the first operand and the result are in host memory. The other operands are also on the GPU, from an earlier use.
 //! - `gpu`: operands are only on the GPU, where the result may stay.
 //!
+//! All devices work on the same memory: the placement of pages alone makes up to a half of the time of some operations. A row above
+//! the limit is measured twice more, and its median counts.
+//!
 //! A device is not measured if the cost model expects more than a second and a hundred times the best device's time: a software
 //! GPU would take hours for the table.
 
 use adead::config::Config;
-use adead::{Attrs, Axis, Command, Context, ContextOptions, DType, Op, Result, Tensor, View, ViewMut};
+use adead::{Attrs, Axis, Command, Context, ContextOptions, DType, Meta, Op, Result, Tensor, View, ViewMut};
 use adead_conformance::generate::{ids, rand};
+use std::cell::RefCell;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -114,6 +118,49 @@ struct Way {
 /// Runs a row's operation once in one way. Returns its time and the device.
 type Turn<'a> = Box<dyn FnMut() -> Result<(Duration, String)> + 'a>;
 
+/// Operands and a result in host memory, which all devices use in turns.
+struct HostWork {
+    operands: Vec<Tensor>,
+    meta: Meta,
+    output: RefCell<Vec<f32>>,
+}
+
+impl HostWork {
+    fn new(row: &Row, operands: &[Tensor]) -> Result<HostWork> {
+        let copy = |x: &Tensor| Tensor::from_bytes(x.host_bytes()?, x.dtype(), x.dims());
+        let operands: Vec<Tensor> = operands.iter().map(copy).collect::<Result<_>>()?;
+        operands.iter().try_for_each(Tensor::stay_on_host)?;
+        let views: Vec<Option<View<'_>>> = operands.iter().map(|tensor| Some(tensor.view())).collect();
+        let meta = row.op.info().infer(&row.attrs, &views)?;
+        drop(views);
+        let output = RefCell::new(vec![0f32; meta.shape.elements()]);
+        Ok(HostWork { operands, meta, output })
+    }
+
+    /// Runs the operation often enough for the clock, each time from host memory to host memory.
+    fn turn<'a>(&'a self, row: &'a Row, context: &'a Context) -> impl FnMut() -> Result<(Duration, String)> + use<'a> {
+        let once = |count: u32| -> Result<Duration> {
+            let views: Vec<Option<View<'_>>> = self.operands.iter().map(|tensor| Some(tensor.view())).collect();
+            let mut output = self.output.borrow_mut();
+            let begin = Instant::now();
+            for _ in 0..count {
+                let output = ViewMut::f32(&mut output, &self.meta)?;
+                context.execute(&mut Command::new(row.op, row.attrs, &views, output)?)?;
+            }
+            Ok(begin.elapsed() / count)
+        };
+        let mut runs = 0u32;
+        move || {
+            // Wakes the threads of this context, which slept during another one's turn.
+            once(1)?;
+            if runs == 0 {
+                runs = (2e-4 / once(1)?.as_secs_f64()).clamp(1.0, 1000.0) as u32;
+            }
+            Ok((once(runs)?, String::new()))
+        }
+    }
+}
+
 struct Machine {
     /// The context with the dispatcher under test.
     auto: Context,
@@ -147,6 +194,22 @@ impl Machine {
         Ok(Machine { auto, ways, gpu: ids.into_iter().find(|id| id != "cpu") })
     }
 
+    /// A row's regret, the microseconds of each way, and the device that the dispatcher chooses.
+    fn regret(&self, row: &Row, place: Place) -> Result<(f64, Vec<f64>, String)> {
+        let once = || -> Result<(f64, Vec<f64>, String)> {
+            let (times, chosen) = self.measure(row, place)?;
+            let (auto, alone) = times.split_last().unwrap_or((&0.0, &[]));
+            let best = alone.iter().copied().fold(f64::INFINITY, f64::min);
+            Ok((auto / best, times, chosen))
+        };
+        let mut all = vec![once()?];
+        if all[0].0 > MOST {
+            all.extend([once()?, once()?]);
+            all.sort_by(|a, b| a.0.total_cmp(&b.0));
+        }
+        Ok(all.swap_remove(all.len() / 2))
+    }
+
     /// Microseconds of a row for each way, and the device that the dispatcher chooses.
     fn measure(&self, row: &Row, place: Place) -> Result<(Vec<f64>, String)> {
         let operands = row.operands()?;
@@ -164,6 +227,7 @@ impl Machine {
             .collect();
         let least = estimates.iter().copied().fold(f64::INFINITY, f64::min);
         let hopeless = |i: usize| estimates.get(i).is_some_and(|&ns| ns > 1e9 && ns > 100.0 * least);
+        let host = HostWork::new(row, &operands)?;
         let mut turns: Vec<Turn<'_>> = Vec::new();
         for (i, way) in self.ways.iter().enumerate() {
             if hopeless(i) {
@@ -171,7 +235,7 @@ impl Machine {
                 continue;
             }
             turns.push(match place {
-                Place::Host => Box::new(self.on_host(row, &way.alone, &operands)?),
+                Place::Host => Box::new(host.turn(row, &way.alone)),
                 _ => Box::new(self.near(row, place, way.id.as_deref(), &operands)?),
             });
         }
@@ -206,39 +270,6 @@ impl Machine {
         Ok((medians.collect(), if chosen.is_empty() { last } else { chosen }))
     }
 
-    /// Runs from host memory to host memory on the same operands, often enough for the clock.
-    fn on_host<'a>(
-        &'a self,
-        row: &'a Row,
-        context: &'a Context,
-        operands: &[Tensor],
-    ) -> Result<impl FnMut() -> Result<(Duration, String)> + use<'a>> {
-        let operands: Vec<Tensor> =
-            operands.iter().map(|x| Tensor::from_bytes(x.host_bytes()?, x.dtype(), x.dims())).collect::<Result<_>>()?;
-        operands.iter().try_for_each(Tensor::stay_on_host)?;
-        let views: Vec<Option<View<'_>>> = operands.iter().map(|tensor| Some(tensor.view())).collect();
-        let meta = row.op.info().infer(&row.attrs, &views)?;
-        drop(views);
-        let mut output = vec![0f32; meta.shape.elements()];
-        let mut runs = 0u32;
-        Ok(move || {
-            let views: Vec<Option<View<'_>>> = operands.iter().map(|tensor| Some(tensor.view())).collect();
-            let mut once = |count: u32| -> Result<Duration> {
-                let begin = Instant::now();
-                for _ in 0..count {
-                    let output = ViewMut::f32(&mut output, &meta)?;
-                    context.execute(&mut Command::new(row.op, row.attrs, &views, output)?)?;
-                }
-                Ok(begin.elapsed() / count)
-            };
-            if runs == 0 {
-                once(1)?;
-                runs = (2e-4 / once(1)?.as_secs_f64()).clamp(1.0, 1000.0) as u32;
-            }
-            Ok((once(runs)?, String::new()))
-        })
-    }
-
     /// Runs once with operands on the GPU, because its result would be there for a second run.
     fn near<'a>(
         &'a self,
@@ -269,6 +300,10 @@ impl Machine {
             };
             let operands: Vec<Tensor> = base.iter().map(far).collect::<Result<_>>()?;
             context.wait()?;
+            // Computing the dispatcher's steps takes time, in which a GPU goes to sleep. So each way computes them.
+            if way.is_some() {
+                dispatcher.force(None)?;
+            }
             dispatcher.force(way)?;
             let given: Vec<Option<&Tensor>> = operands.iter().map(Some).collect();
             let begin = Instant::now();
@@ -310,12 +345,9 @@ fn run() -> Result<bool> {
             if place != Place::Host && (machine.gpu.is_none() || place == Place::Weights && row.shapes.len() < 2) {
                 continue;
             }
-            let (times, chosen) = machine.measure(&row, place)?;
-            let (auto, alone) = times.split_last().unwrap_or((&0.0, &[]));
-            let best = alone.iter().copied().fold(f64::INFINITY, f64::min);
+            let (regret, times, chosen) = machine.regret(&row, place)?;
             let times: Vec<String> =
-                times.iter().map(|&time| if time > 1e15 { "–".into() } else { format!("{time:.2}") }).collect();
-            let regret = auto / best;
+                times.iter().map(|&time| if time > 1e15 { "–".into() } else { format!("{time:.3}") }).collect();
             let mark = if regret > MOST { " !" } else { "" };
             println!("| {} | {name} | {} | {chosen} | {regret:.2}{mark} |", row.name(), times.join(" | "));
             all.push((regret, format!("{} ({name})", row.name())));
