@@ -40,7 +40,7 @@ REFERENCES = {"memcpy", "baseline"}  # timed, but never "the best peer"
 def options():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--threads", default="1,2", help="thread counts, with commas (default: 1,2)")
-    parser.add_argument("--only", default="", metavar="REGEX", help="items whose name matches, such as 'matmul 64x'")
+    parser.add_argument("--only", default="", metavar="REGEX", help="items whose name matches, such as 'matmul 64x', or a group: call")
     parser.add_argument("--peers", help=f"these peers only: {','.join(known.NAMES)}")
     parser.add_argument("--without", default="", help="all peers but these; PyTorch is a download of several GB")
     parser.add_argument("--rounds", type=int, default=9, help="turns of each library (default: 9)")
@@ -267,7 +267,7 @@ def run(args, out, folder):
             return blis(folder / "bench-peers", threads)
         return {"adead": adead, "baseline": args.baseline}.get(name, "-")
 
-    items = [item for item in work.items(args.quick) if re.search(args.only, item.name)]
+    items = [item for item in work.items(args.quick) if args.only == item.group or re.search(args.only, item.name)]
     machine = report.machine(None if args.built else ROOT)
     results = {"machine": machine, "rounds": args.rounds, "versions": {}, "threads": {}}
     for threads in args.threads:

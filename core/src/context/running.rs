@@ -9,6 +9,7 @@ use crate::dtype::DType;
 use crate::error::{Result, fail};
 use crate::fpenv::DefaultEnvironment;
 use crate::hybrid;
+use crate::interrupt;
 use crate::log::log;
 use crate::operand::{Inputs, Meta, Packed, Place, Turns, View, ViewMut, in_buffers};
 use crate::ops::{Attrs, Cut, Op};
@@ -152,6 +153,27 @@ impl Context {
         }
         log!(Trace, "dispatch", "{} is divided, with these rows for the devices: {:?}", command.op(), split.rows);
         hybrid::execute((&self.cpu, &self.profiler), &parts, cut, command.parts().3)
+    }
+
+    /// Computes the row-major f32 product `a[m × k]·b[k × n]` of `[m, n, k]` if it is small and nothing but its bits is of interest:
+    /// no device to choose, no profile, no interrupt. Returns whether it did. If not, nothing is written, and [`Context::execute`]
+    /// computes it or says what is wrong.
+    ///
+    /// # Safety
+    /// Where a pointer is not null and aligned, `a` points to `m·k` values, `b` to `k·n` and `out` to `m·n`. Nothing writes the
+    /// operands meanwhile, and nothing else uses `out`.
+    #[inline]
+    pub unsafe fn multiply_small(&self, a: *const f32, b: *const f32, out: *mut f32, [m, n, k]: [usize; 3]) -> bool {
+        let apart = |x: *const f32, count: usize| {
+            let (x, y) = (x.addr(), out.addr());
+            x % 4 == 0 && x != 0 && (x + 4 * count <= y || y + 4 * m * n <= x)
+        };
+        // Every size of a small product is small, so nothing overflows.
+        let fits = m.max(n).max(k) <= 64 && apart(a, m * k) && apart(b, k * n) && out.is_aligned() && !out.is_null();
+        let plain = self.precision() == Precision::F32 && !self.profiler.is_on() && !interrupt::is_possible();
+        let alone = self.gpus.is_empty() || m * k + k * n + m * n <= self.dispatcher.tiny(Op::Matmul);
+        // SAFETY: the caller's promise covers this, and the result overlaps no operand.
+        fits && plain && alone && unsafe { self.cpu.multiply_small(a, b, out, [m, n, k]) }
     }
 
     /// Executes an operation and returns its result as a new tensor. Operands are in the operation's order, `None` for an

@@ -115,6 +115,17 @@ impl CpuDevice {
         default_environment(|| kernels::execute(&self.exec(), command))
     }
 
+    /// Computes a small row-major f32 product on this thread, if the instruction set has a way for it. Returns whether it did; if not,
+    /// nothing is written.
+    ///
+    /// # Safety
+    /// `a` has `m·k` values, `b` has `k·n`, `out` has room for `m·n`. They are aligned, and only this call uses `out`.
+    #[inline]
+    pub(crate) unsafe fn multiply_small(&self, a: *const f32, b: *const f32, out: *mut f32, size: [usize; 3]) -> bool {
+        // SAFETY: the caller's promise covers this.
+        default_environment(|| unsafe { kernels::multiply_small(self.isa, a, b, out, size) })
+    }
+
     /// Packs an f32 matrix that represents one of `dtype`, for products of a precision.
     pub(crate) fn pack(&self, b: &View<'_>, dtype: DType, transposed: bool, precision: Precision) -> Result<Packed> {
         Packed::new(&self.exec(), b, dtype, transposed, precision)

@@ -145,6 +145,19 @@ fn block_size(isa: Isa, m: usize, n: usize, k: usize, count: usize, threads: usi
     (rows, columns)
 }
 
+/// Computes a small row-major product, if this instruction set has a way for it. Returns whether it did; if not, nothing is written.
+///
+/// # Safety
+/// The operands cover the sizes, and only this call uses `out`.
+#[inline]
+pub unsafe fn multiply_small(isa: Isa, a: *const f32, b: *const f32, out: *mut f32, [m, n, k]: [usize; 3]) -> bool {
+    let (a, b) = (Matrix::new(a, m, k, false), Matrix::new(b, k, n, false));
+    let packing = Packing { a: false, b: false, cache: 0 };
+    let block = Block { m, n, k, a, b, out, out_row: n, packing, epilogue: Epilogue::NONE };
+    // SAFETY: the caller's promise covers this.
+    unsafe { block.compute_small(isa) }
+}
+
 /// `matmul` of the op table.
 pub(super) fn matmul(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> {
     let plan = MatmulPlan::new(call.attrs, call.inputs)?;
@@ -187,6 +200,12 @@ pub(super) fn matmul(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> {
         let (a, b) = (Matrix::new(a, m, k, attrs.trans_a), Matrix::new(b, k, n, attrs.trans_b));
         let packing = Packing::choose(exec.cache, m, a, b);
         let block = Block { m, n, k, a, b, out: call.out()?, out_row: n, packing, epilogue };
+        // SAFETY: the plan was made for these operands and this result.
+        if unsafe { block.compute_small(exec.isa) } {
+            // SAFETY: as above, and the result holds the totals.
+            unsafe { block.finish(exec.isa) };
+            return Ok(());
+        }
         let floats = packing.scratch(exec.isa, m, n, k);
         if floats == 0 {
             // SAFETY: the plan was made for these operands and this result, and nothing is packed.

@@ -23,7 +23,7 @@ mod topk;
 
 pub use fixed::digits_room;
 pub use gemm::Panels;
-pub use matmul::panel_width;
+pub use matmul::{multiply_small, panel_width};
 pub(crate) use moves::check_all_ids;
 
 use super::pool::Pool;

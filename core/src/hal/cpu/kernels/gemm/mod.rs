@@ -1,6 +1,7 @@
 //! One block of a matrix product: the contract's chains of 256 in registers, totals in the output, and the epilogue.
 //!
-//! The shape chooses one of three ways:
+//! The shape chooses one of four ways:
+//! - rows in registers, for small products (`small.rs`);
 //! - register tiles, over packed or other operands (`tile.rs`, `packing.rs`; `panels.rs` for a B packed in advance);
 //! - B streamed past one or two rows (`skinny.rs`);
 //! - squares that are transposed when they are read, for operands that are contiguous along the chains (`dots.rs`).
@@ -12,6 +13,7 @@ mod finish;
 mod packing;
 mod panels;
 mod skinny;
+mod small;
 mod tile;
 
 use super::elementwise::activate;
@@ -23,6 +25,8 @@ use finish::Finish;
 pub use packing::{Packing, Transpose};
 pub use panels::{Panels, Width};
 use skinny::Skinny;
+use small::Small;
+use small::is_small;
 use tile::Tiles;
 
 /// The most rows of the result that one task computes. This and the next limit bound the scratch.
@@ -146,6 +150,17 @@ impl Block {
         }
     }
 
+    /// Computes a small block without its epilogue, if the instruction set has a way for it. Returns whether it did; if not, nothing
+    /// is written.
+    ///
+    /// # Safety
+    /// As for [`Block::compute`].
+    #[inline]
+    pub unsafe fn compute_small(&self, isa: Isa) -> bool {
+        // SAFETY: the caller's promise covers this.
+        self.b.column == 1 && is_small(self.m, self.n, self.k) && unsafe { dispatch_m(isa, Small(self)) }
+    }
+
     /// Computes the block as one.
     ///
     /// # Safety
@@ -153,6 +168,9 @@ impl Block {
     unsafe fn rows(&self, isa: Isa, scratch: *mut f32, panels: Option<Panels>) {
         // SAFETY: the caller's promise covers this.
         unsafe {
+            if panels.is_none() && self.compute_small(isa) {
+                return self.finish(isa);
+            }
             if self.k == 0 {
                 (0..self.m).for_each(|i| self.out.add(i * self.out_row).write_bytes(0, self.n));
             } else if panels.is_none() && dots::fits(self.m, self.n, self.a, self.b) {
