@@ -1,7 +1,7 @@
 //! matmul, dot and ffn, as matrix products that are cut into blocks. Threads claim the blocks.
 
 use super::fixed::Fixed;
-use super::gemm::{BLOCK_COLUMNS, BLOCK_ROWS, Block, Epilogue, Matrix, Packing, Width};
+use super::gemm::{BLOCK_COLUMNS, BLOCK_ROWS, Block, Epilogue, Matrix, Packing, STREAMED, Width};
 use super::{Call, Exec, Shared};
 use crate::contract::{Activation, K_BLOCK, Precision};
 use crate::error::Result;
@@ -127,9 +127,11 @@ fn block_size(isa: Isa, m: usize, n: usize, k: usize, count: usize, threads: usi
         let parts = size.div_ceil(most);
         size.div_ceil(parts).next_multiple_of(unit).min(most.max(unit))
     };
-    let (mut rows, mut columns) = (even(m, BLOCK_ROWS, 12), even(n, BLOCK_COLUMNS, 32));
     let worth = work(m, n, k, count) / small(isa);
-    let wanted = worth.clamp(threads, 4 * threads);
+    // A few rows stream B past them: in long pieces, and without any scratch.
+    let streams = m <= STREAMED;
+    let (mut rows, mut columns) = (even(m, BLOCK_ROWS, 12), even(n, if streams { n } else { BLOCK_COLUMNS }, 32));
+    let wanted = if streams { threads } else { worth.clamp(threads, 4 * threads) };
     while threads > 1 && count * m.div_ceil(rows) * n.div_ceil(columns) < wanted {
         // Cuts columns first, because blocks side by side don't each pack the same operand.
         if columns > 192 || (columns > 96 && columns >= rows) {

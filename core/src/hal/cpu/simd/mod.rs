@@ -219,6 +219,9 @@ pub trait Simd: Copy + 'static {
     /// Hints that a vector at `p` will be read soon. `p` need not be valid.
     #[inline(always)]
     unsafe fn prefetch(_p: *const f32) {}
+    /// Loads a cache line into the second-level cache, where the first would lose it before its use.
+    #[inline(always)]
+    unsafe fn prefetch_to_second(_p: *const f32) {}
 }
 
 /// Repeats a block for each index below 16 that satisfies a condition. Arrays indexed by it stay in registers at every

@@ -130,6 +130,7 @@ impl Simd for Avx2 {
         min(a: __m256, b: __m256) -> __m256 = _mm256_min_ps(b, a);
         max(a: __m256, b: __m256) -> __m256 = _mm256_max_ps(b, a);
         prefetch(p: *const f32) -> () = _mm_prefetch::<_MM_HINT_T0>(p.cast());
+        prefetch_to_second(p: *const f32) -> () = _mm_prefetch::<_MM_HINT_T1>(p.cast());
         bits(a: __m256) -> __m256i = _mm256_castps_si256(a);
         from_bits(a: __m256i) -> __m256 = _mm256_castsi256_ps(a);
         to_float(a: __m256i) -> __m256 = _mm256_cvtepi32_ps(a);
@@ -222,6 +223,7 @@ impl Simd for Avx512 {
         scale(x: __m512, n: __m512, _shifted: __m512) -> __m512 = _mm512_scalef_ps(x, n);
         scale_down(x: __m512, n: __m512, _shifted: __m512) -> __m512 = _mm512_scalef_ps(x, n);
         prefetch(p: *const f32) -> () = _mm_prefetch::<_MM_HINT_T0>(p.cast());
+        prefetch_to_second(p: *const f32) -> () = _mm_prefetch::<_MM_HINT_T1>(p.cast());
         bits(a: __m512) -> __m512i = _mm512_castps_si512(a);
         from_bits(a: __m512i) -> __m512 = _mm512_castsi512_ps(a);
         to_float(a: __m512i) -> __m512 = _mm512_cvtepi32_ps(a);
@@ -322,6 +324,7 @@ impl Simd for Sse2 {
         min(a: __m128, b: __m128) -> __m128 = _mm_min_ps(b, a);
         max(a: __m128, b: __m128) -> __m128 = _mm_max_ps(b, a);
         prefetch(p: *const f32) -> () = _mm_prefetch::<_MM_HINT_T0>(p.cast());
+        prefetch_to_second(p: *const f32) -> () = _mm_prefetch::<_MM_HINT_T1>(p.cast());
         bits(a: __m128) -> __m128i = _mm_castps_si128(a);
         from_bits(a: __m128i) -> __m128 = _mm_castsi128_ps(a);
         to_float(a: __m128i) -> __m128 = _mm_cvtepi32_ps(a);

@@ -3,7 +3,7 @@
 //! The shape chooses one of four ways:
 //! - rows in registers, for small products (`small.rs`);
 //! - register tiles, over packed or other operands (`tile.rs`, `packing.rs`; `panels.rs` for a B packed in advance);
-//! - B streamed past one or two rows (`skinny.rs`);
+//! - B streamed past one or two rows (`skinny.rs`), or past one row if it was packed in advance (`streams.rs`);
 //! - squares that are transposed when they are read, for operands that are contiguous along the chains (`dots.rs`).
 //!
 //! Only the order within a chain determines bits. The order of blocks, the thread and the way can't change them.
@@ -14,6 +14,7 @@ mod packing;
 mod panels;
 mod skinny;
 mod small;
+mod streams;
 mod tile;
 
 use super::elementwise::activate;
@@ -24,9 +25,11 @@ use dots::Dots;
 use finish::Finish;
 pub use packing::{Packing, Transpose};
 pub use panels::{Panels, Width};
+pub use skinny::MAX_ROWS as STREAMED;
 use skinny::Skinny;
 use small::Small;
 use small::is_small;
+use streams::Streams;
 use tile::Tiles;
 
 /// The most rows of the result that one task computes. This and the next limit bound the scratch.
@@ -177,6 +180,8 @@ impl Block {
                 dispatch_m(isa, Dots(self));
             } else if panels.is_none() && streams(self.m, self.b.column == 1) {
                 dispatch_m(isa, Skinny(self));
+            } else if let (1, Some(panels)) = (self.m, panels) {
+                dispatch_m(isa, Streams(self, panels));
             } else {
                 dispatch_m(isa, Tiles::new(self, scratch, panels));
             }

@@ -8,13 +8,18 @@ use crate::interrupt::Looks;
 use std::mem::MaybeUninit;
 
 /// The most rows that are computed this way.
-pub(super) const MAX_ROWS: usize = 2;
+pub const MAX_ROWS: usize = 2;
 
 /// The number of chains kept at a time, on the stack. They form a strip of columns, which is wider for fewer rows.
 const CHAINS: usize = 4096;
 
-/// The number of rows of B that pass at a time.
-const DEPTH: usize = 8;
+/// The number of rows of B that pass at a time: from memory, and from a cache. Many rows hide the memory's latency; a few don't share
+/// the sets of the first-level cache if their distance is a power of two.
+const FROM_AFAR: usize = 8;
+const FROM_CACHE: usize = 4;
+
+/// The number of second-level caches that B must fill so that it is not in the third.
+const AFAR: usize = 8;
 
 /// A block of at most [`MAX_ROWS`] rows, with a B whose columns are contiguous.
 #[derive(Clone, Copy)]
@@ -52,25 +57,33 @@ impl Skinny<'_> {
     unsafe fn strip<S: Simd>(&self, j: usize, columns: usize, p: usize, depth: usize, chains: *mut f32) {
         let Block { m, a, b, out, out_row, .. } = *self.0;
         let row = columns.next_multiple_of(S::LANES);
-        let share = DEPTH.div_ceil(m);
+        let afar = 4 * self.0.k * b.row >= AFAR * self.0.packing.cache;
+        let most = if afar { FROM_AFAR } else { FROM_CACHE };
         // SAFETY: the caller promises that the strip and the K block lie inside the operands. In them, a row's last
         // vector is accessed only up to its last column. Rows of chains are whole vectors.
         unsafe {
             let mut q = 0;
             while q < depth {
-                let count = if depth - q >= DEPTH { DEPTH } else { 1 };
+                let count = if depth - q >= most { most } else { 1 };
                 for i in 0..m {
                     let chain = chains.add(i * row);
                     let a = a.at(i, p + q);
                     let b = b.at(p + q, j);
-                    if count == DEPTH {
-                        let mut x = [S::splat(0.0); DEPTH];
-                        unroll!(r < DEPTH => { x[r] = S::splat(*a.data.add(r * a.column)); });
-                        // Each row of chains prefetches its share of the rows that pass next.
-                        let ahead = b.data.wrapping_add((DEPTH + i * share) * b.row);
-                        pass::<S, DEPTH>(x, b.data, b.row, columns, chain, q == 0, ahead, share);
-                    } else {
-                        pass::<S, 1>([S::splat(*a.data)], b.data, b.row, columns, chain, q == 0, b.data, 0);
+                    let x = |r: usize| S::splat(*a.data.wrapping_add(r * a.column));
+                    match count {
+                        FROM_AFAR => {
+                            let mut rows = [S::splat(0.0); FROM_AFAR];
+                            unroll!(r < FROM_AFAR => { rows[r] = x(r); });
+                            // Each row of chains prefetches its share of the rows that pass next.
+                            let share = FROM_AFAR.div_ceil(m);
+                            let ahead = b.data.wrapping_add((FROM_AFAR + i * share) * b.row);
+                            pass::<S, FROM_AFAR>(rows, b.data, b.row, columns, chain, q == 0, ahead, share);
+                        }
+                        FROM_CACHE => {
+                            let rows = [x(0), x(1), x(2), x(3)];
+                            pass::<S, FROM_CACHE>(rows, b.data, b.row, columns, chain, q == 0, b.data, 0);
+                        }
+                        _ => pass::<S, 1>([x(0)], b.data, b.row, columns, chain, q == 0, b.data, 0),
                     }
                 }
                 q += count;
@@ -108,7 +121,7 @@ unsafe fn pass<S: Simd, const D: usize>(
         while c < columns {
             let whole = columns - c >= S::LANES;
             for r in 0..share {
-                S::prefetch(ahead.wrapping_add(r * b_row + c));
+                S::prefetch_to_second(ahead.wrapping_add(r * b_row + c));
             }
             let mut t = if first { S::splat(0.0) } else { S::load(chain.add(c)) };
             if whole {
