@@ -9,6 +9,7 @@ use crate::format::{median, table};
 use crate::info::device_text;
 use crate::progress::Progress;
 use adead::config::Config;
+use adead::contract::Precision;
 use adead::dispatch::{DeviceProfile, Family, Kind, Rate, calibration};
 use adead::{Attrs, Axis, Context, ContextOptions, Op};
 use adead_core::hal::cpu::Pool;
@@ -30,7 +31,8 @@ struct Figure {
 pub fn run(args: &CalibrateArgs, device: &DeviceArgs) -> Result<()> {
     let config = Config::load()?;
     let open = |name: &str, threads| {
-        let options = ContextOptions { threads, ..device.options() };
+        // Each precision has its own figures.
+        let options = ContextOptions { threads, precision: Some(Precision::F32), ..device.options() };
         Context::configured(Some(name), &options, &config)
     };
     let threads = device.options().threads;
@@ -146,11 +148,22 @@ fn figures(before: &DeviceProfile, now: &DeviceProfile) -> Vec<Figure> {
         }
         list.push(Figure { name: format!("{family}, memory"), unit: "GB/s", before: old.gbytes, now: new.gbytes });
     }
+    for (i, precision) in EXACT.into_iter().enumerate() {
+        list.push(Figure {
+            name: format!("matmul {}, arithmetic", precision.name()),
+            unit: "GFLOP/s",
+            before: before.exact.gflops[i],
+            now: now.exact.gflops[i],
+        });
+    }
     list
 }
 
+/// The precisions of products in exact integers, in the order of their rates.
+const EXACT: [Precision; 2] = [Precision::Fixed24, Precision::Fixed16];
+
 /// The number of measurements of the processor.
-const PARTS: usize = 27;
+const PARTS: usize = 29;
 
 struct Measuring {
     progress: Progress,
@@ -186,6 +199,12 @@ impl Measuring {
         profile.alone = share(|rate| rate.gflops, Family::Matmul);
         profile.alone_memory = share(|rate| rate.gbytes, Family::Elementwise);
         profile.rates = rates;
+        for (gflops_of, precision) in profile.exact.gflops.iter_mut().zip(EXACT) {
+            all.set_precision(precision);
+            let product = self.row(all, Op::Matmul, &[&[768, 768], &[768, 768]]);
+            all.set_precision(Precision::F32);
+            *gflops_of = gflops(&[&product?]);
+        }
         Ok(profile)
     }
 

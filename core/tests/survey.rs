@@ -9,6 +9,7 @@ fn cpu() -> DeviceProfile {
     let mut cpu = DeviceProfile::reference("mid").unwrap();
     (cpu.id, cpu.kind, cpu.launch_ns) = ("cpu".into(), Kind::Cpu, 100.0);
     cpu.rates = [Rate { gflops: 100.0, gbytes: 10.0 }; Family::COUNT];
+    cpu.exact.gflops = [40.0, 80.0];
     cpu
 }
 
@@ -17,6 +18,7 @@ fn gpu() -> DeviceProfile {
     let mut gpu = DeviceProfile::reference("mid").unwrap();
     (gpu.id, gpu.launch_ns) = ("gpu".into(), 10_000.0);
     gpu.rates = [Rate { gflops: 10_000.0, gbytes: 1_000.0 }; Family::COUNT];
+    gpu.exact.gflops = [20_000.0, 40_000.0];
     (gpu.upload, gpu.download) = (Link { latency_ns: 1000.0, gbytes: 10.0 }, Link { latency_ns: 1000.0, gbytes: 10.0 });
     gpu
 }
@@ -73,9 +75,13 @@ fn products_are_priced_by_their_precision() {
         ));
         survey.steps[0].alone.iter().map(|estimate| estimate.compute_ns).collect::<Vec<_>>()
     };
-    let (plain, fixed) = (priced(""), priced("precision=fixed24"));
-    for (device, (plain, fixed)) in plain.into_iter().zip(fixed).enumerate() {
-        assert!(fixed > 1.5 * plain, "device {device}: {fixed} ns, in f32 {plain}");
+    let ns = |gflops: f64| 2.0 * 1024f64.powi(3) / gflops;
+    for (precision, gflops) in
+        [("", [100.0, 10_000.0]), ("precision=fixed24", [40.0, 20_000.0]), ("precision=fixed16", [80.0, 40_000.0])]
+    {
+        for (priced, gflops) in priced(precision).into_iter().zip(gflops) {
+            assert!((priced - ns(gflops)).abs() < 1e-6 * priced, "{precision}: {priced} ns at {gflops} GFLOP/s");
+        }
     }
 }
 

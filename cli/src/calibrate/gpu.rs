@@ -1,15 +1,16 @@
 //! Measures a GPU: a call, the bus, and the rates of each family of operations. The work grows until it takes long enough, so one
 //! table of sizes fits data-centre cards and software drivers.
 
-use super::Measuring;
+use super::{EXACT, Measuring};
 use crate::failure::Result;
+use adead::contract::Precision;
 use adead::dispatch::{DeviceProfile, Family, Link, Rate};
 use adead::gpu::{Buffer, Operand, Stream};
 use adead::{Attrs, Axis, Context, DType, Meta, Op, Shape, Tensor, View};
 use std::time::{Duration, Instant};
 
 /// The number of measurements of each GPU.
-pub(super) const GPU_PARTS: usize = 14;
+pub(super) const GPU_PARTS: usize = 16;
 
 /// Work that takes this long measures the rate rather than the launch.
 const WHILE: Duration = Duration::from_micros(500);
@@ -111,6 +112,12 @@ impl Measuring {
         let layernorm = find(Op::Layernorm, &|n| vec![lines(n), vec![1024], vec![1024]])?;
         let sum = find(Op::Sum, &|n| vec![vec![16384 << n]])?;
         let transpose = find(Op::Transpose, &|n| vec![lines(n)])?;
+        for (i, precision) in EXACT.into_iter().enumerate() {
+            ctx.set_precision(precision);
+            let product = find(Op::Matmul, &|n| vec![vec![128 << n; 2]; 2]);
+            ctx.set_precision(Precision::F32);
+            profile.exact.gflops[i] = product?.gflops();
+        }
         let [tanh, exp] = functions;
         let mean = |a: &Found, b: &Found| (a.gflops() + b.gflops()) / 2.0;
         profile.rates = [

@@ -21,7 +21,7 @@ mod reading;
 use reading::read;
 
 /// The version of the file format.
-const VERSION: &str = "2";
+const VERSION: &str = "3";
 
 /// Returns the text that identifies a machine: processor, instruction set, threads and arithmetic contract.
 pub fn machine(cpu: &DeviceInfo) -> String {
@@ -177,7 +177,7 @@ mod tests {
         for (text, expected) in [
             (String::new(), "it is of another version"),
             ("\u{0}\u{1}garbage".into(), "line 1: "),
-            (good.replace("version = 2", "version = 1"), "it is of another version"),
+            (good.replace("version = 3", "version = 2"), "it is of another version"),
             (good.replace("machine = \"m\"", "machine = \"n\""), "it is about another machine"),
             (good.replace("machine = \"m\"", ""), "it is about another machine"),
             (good.replace("machine", "mashine"), "line 4: the keys here are version and machine"),

@@ -4,7 +4,7 @@
 //! after waking the other threads, on all. Transfers count only for operands that are not on the device yet and for a result that
 //! is wanted elsewhere.
 
-use super::profile::{DeviceProfile, Kind};
+use super::profile::{DeviceProfile, Kind, Rate};
 use crate::contract::Precision;
 use crate::family::Family;
 use crate::operand::Meta;
@@ -165,25 +165,16 @@ impl Estimate {
 impl DeviceProfile {
     /// Returns the nanoseconds that an operation's work takes after the launch. Products depend on their precision.
     pub fn work_ns(&self, family: Family, precision: Precision, cost: &Cost) -> f64 {
-        self.compute_ns(family, &Cost { flops: cost.flops * self.factor(precision), ..*cost })
-    }
-
-    /// How many times as long as an f32 product a product of this precision takes. Measured on a fourth-generation EPYC and on an
-    /// H200, whose tensor cores only CUDA's kernels use.
-    fn factor(&self, precision: Precision) -> f64 {
-        match (precision, self.kind, self.id.starts_with("cuda")) {
-            (Precision::F32, ..) => 1.0,
-            (_, Kind::Cpu, _) => 2.0,
-            (Precision::Fixed24, _, true) => 0.6,
-            (Precision::Fixed16, _, true) => 0.4,
-            (Precision::Fixed24, ..) => 5.0,
-            (Precision::Fixed16, ..) => 3.0,
-        }
+        let rate = self.rate(family);
+        self.ns_at(Rate { gflops: self.exact.rate(precision).unwrap_or(rate.gflops), ..rate }, cost)
     }
 
     /// Returns the nanoseconds that work takes in f32.
     pub fn compute_ns(&self, family: Family, cost: &Cost) -> f64 {
-        let rate = self.rate(family);
+        self.ns_at(self.rate(family), cost)
+    }
+
+    fn ns_at(&self, rate: Rate, cost: &Cost) -> f64 {
         let memory = self.memory_ns(cost, rate.gbytes);
         let arithmetic = cost.flops / rate.gflops;
         let alone = (arithmetic / self.alone).max(memory / self.alone_memory);

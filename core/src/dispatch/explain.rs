@@ -42,7 +42,7 @@ impl<'a> Explanation<'a> {
         let (profiles, estimates) = (dispatcher.profiles(), dispatcher.estimates(task));
         let Task { family, precision, cost, elements, .. } = *task;
         let id = &profiles[device].id;
-        let reason = match why {
+        let mut reason = match why {
             Why::Only => format!("{id} is the only device"),
             Why::Forced => format!("{id} was forced"),
             Why::Threshold(limit) => {
@@ -54,6 +54,10 @@ impl<'a> Explanation<'a> {
                 None => cheapest(profiles, &estimates, device),
             },
         };
+        if precision != Precision::F32 {
+            // Writing to a String can't fail.
+            let _ = write!(reason, "; {} by {}", precision.name(), profiles[device].exact.unit);
+        }
         if let Some(Split { rows, .. }) = &split {
             device = (0..rows.len()).max_by_key(|&device| rows[device]).unwrap_or(device);
         }

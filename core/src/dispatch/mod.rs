@@ -7,6 +7,7 @@
 pub mod calibration;
 mod cost;
 mod dispatcher;
+mod exact;
 mod explain;
 mod profile;
 mod split;
@@ -16,6 +17,7 @@ mod tests;
 
 pub use cost::{Estimate, Item, Places, Task};
 pub use dispatcher::{AutoDispatcher, Decision, Why};
+pub use exact::Exact;
 #[cfg(feature = "profile")]
 pub(crate) use explain::Tenths;
 pub use explain::{Explanation, Time};

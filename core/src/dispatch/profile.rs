@@ -1,5 +1,6 @@
 //! Device profiles: the figures of the cost model, and where they come from.
 
+use super::exact::Exact;
 use crate::error::{Float, Result, fail};
 use crate::family::Family;
 use crate::hal::cpu::CpuDevice;
@@ -86,6 +87,8 @@ pub struct DeviceProfile {
     pub download: Link,
     /// The rates, by [`Family`].
     pub rates: [Rate; Family::COUNT],
+    /// Products in exact integers.
+    pub exact: Exact,
 }
 
 /// The figures that a GPU's maker documents.
@@ -202,6 +205,7 @@ impl DeviceProfile {
         let source = Source::BuiltIn(format!("not measured; taken for {}", figures.text));
         let mut profile = DeviceProfile::of_figures(info.id.clone(), figures, source);
         profile.memory = info.memory;
+        profile.exact = Exact::of_gpu(info, profile.rate(Family::Matmul).gflops);
         if profile.kind == Kind::Discrete && info.id.starts_with("vulkan") {
             // Measured on an H200. The references' times are CUDA's.
             profile.launch_ns = 20_000.0;
@@ -213,6 +217,7 @@ impl DeviceProfile {
     fn of_figures(id: String, figures: &Figures, source: Source) -> DeviceProfile {
         // The share of the peak that kernels reach, by family: arithmetic and memory. Products: 0.63 measured on an H200.
         let share = |arithmetic, memory| Rate { gflops: figures.gflops * arithmetic, gbytes: figures.gbytes * memory };
+        let products = share(0.6, 0.85);
         DeviceProfile {
             id,
             kind: figures.kind,
@@ -226,14 +231,8 @@ impl DeviceProfile {
             memory: figures.memory,
             upload: figures.link,
             download: figures.link,
-            rates: [
-                share(0.6, 0.85),
-                share(0.4, 0.7),
-                share(0.5, 0.85),
-                share(0.4, 0.85),
-                share(0.2, 0.7),
-                share(0.5, 0.6),
-            ],
+            exact: Exact::of_any_gpu(products.gflops),
+            rates: [products, share(0.4, 0.7), share(0.5, 0.85), share(0.4, 0.85), share(0.2, 0.7), share(0.5, 0.6)],
         }
     }
 
@@ -243,7 +242,11 @@ impl DeviceProfile {
         let mhz = if cpu.frequency_mhz > 0 { cpu.frequency_mhz } else { 2500 };
         let nearest = cpu.caches.iter().filter(|cache| cache.level <= 2).map(|cache| cache.size).max();
         let memory = host::memory().total;
-        DeviceProfile::of_threads(device.isa(), device.threads(), mhz, nearest.unwrap_or(512 << 10), memory)
+        let mut profile =
+            DeviceProfile::of_threads(device.isa(), device.threads(), mhz, nearest.unwrap_or(512 << 10), memory);
+        let cycles = f64::from(mhz) / 1000.0 * device.threads() as f64;
+        profile.exact = Exact::of_cpu(device.isa(), device.integer_unit(), cycles);
+        profile
     }
 
     /// The profile of a processor. `cache` is the size of its second-level cache in bytes.
@@ -255,7 +258,9 @@ impl DeviceProfile {
             Isa::Avx2 => [29.0, 20.0, 8.0, 10.0, 9.0],
             // SSE2 emulates the multiply-add of products.
             Isa::Sse2 => [0.3, 0.25, 4.0, 4.5, 4.0],
-            _ => [0.2, 0.2, 1.0, 1.0, 0.8],
+            // Half of AVX2's, not measured.
+            Isa::Neon => [14.0, 10.0, 4.0, 5.0, 4.5],
+            Isa::Portable => [0.2, 0.2, 1.0, 1.0, 0.8],
         };
         let (n, ghz) = (threads as f64, f64::from(mhz) / 1000.0);
         // A thread gets some 20 GB/s. Few threads share two memory channels. Many threads mean a server with up to twelve
@@ -279,12 +284,13 @@ impl DeviceProfile {
             upload: nothing,
             download: nothing,
             rates: [matmul, attention, elementwise, function, reduction, rate(1.0, 0.7)],
+            exact: Exact::of_cpu(isa, "f64", ghz * n),
         }
     }
 
     /// All figures, in the order of [`NAMES`].
     pub(super) fn figures(&self) -> [f64; COUNT] {
-        let DeviceProfile { upload, download, rates, .. } = self;
+        let DeviceProfile { upload, download, rates, exact, .. } = self;
         let mut figures = [0.0; COUNT];
         figures[..10].copy_from_slice(&[
             self.launch_ns,
@@ -301,6 +307,7 @@ impl DeviceProfile {
         for (to, rate) in figures[10..].chunks_exact_mut(2).zip(rates) {
             to.copy_from_slice(&[rate.gflops, rate.gbytes]);
         }
+        figures[COUNT - 2..].copy_from_slice(&exact.gflops);
         figures
     }
 
@@ -316,6 +323,7 @@ impl DeviceProfile {
         for (rate, from) in self.rates.iter_mut().zip(figures[10..].chunks_exact(2)) {
             *rate = Rate { gflops: from[0], gbytes: from[1] };
         }
+        self.exact.gflops.copy_from_slice(&figures[COUNT - 2..]);
     }
 
     /// Checks that every figure is in range.
@@ -330,14 +338,14 @@ impl DeviceProfile {
 }
 
 /// The number of figures of a profile.
-pub(super) const COUNT: usize = 10 + 2 * Family::COUNT;
+pub(super) const COUNT: usize = 12 + 2 * Family::COUNT;
 
 /// The figures' names in calibrations, separated by spaces: times and sizes, which may be 0; rates, which may not; shares, which
-/// are at most 1; then the families' rates.
+/// are at most 1; then the families' rates, and those of products in exact integers.
 pub(super) const NAMES: &str = "launch_ns wake_ns cache_bytes upload_latency_ns download_latency_ns upload_gbytes \
     download_gbytes cache_gain alone alone_memory matmul_gflops matmul_gbytes attention_gflops attention_gbytes \
     elementwise_gflops elementwise_gbytes function_gflops function_gbytes reduction_gflops reduction_gbytes \
-    move_gflops move_gbytes";
+    move_gflops move_gbytes fixed24_gflops fixed16_gflops";
 
 /// Finds the first figure that is out of range.
 pub(super) fn check(figures: &[f64; COUNT]) -> Option<(&'static str, f32)> {
@@ -401,7 +409,7 @@ mod tests {
         other.set_figures(&figures);
         assert_eq!(other.figures(), figures);
         assert_eq!((other.launch_ns, other.alone_memory, other.rate(Family::Move).gbytes), (0.5, 0.59, 0.71));
-        let names: Vec<&str> = NAMES.split(' ').skip(10).step_by(2).collect();
+        let names: Vec<&str> = NAMES.split(' ').skip(10).step_by(2).take(Family::COUNT).collect();
         assert_eq!(names, Family::ALL.map(|family| format!("{family}_gflops")));
     }
 }

@@ -2,7 +2,9 @@
 
 use super::*;
 use crate::command::Command;
-use crate::hal::Buffer;
+use crate::contract::Precision;
+use crate::hal::cpu::{CpuDevice, Isa};
+use crate::hal::{Buffer, Device, DeviceInfo};
 use crate::operand::{Meta, Place, View, ViewMut};
 use crate::{Attrs, DType, Family, Op, OpKind, Shape, Status};
 use std::ptr::NonNull;
@@ -246,6 +248,41 @@ fn explanations_have_the_numbers() {
     assert!(large.id() == "cuda:0" && large.reason.starts_with("cpu would take "), "{large}");
     assert!(large.reason.ends_with(" ms"), "computing is what takes the time: {}", large.reason);
     assert!(large.estimate().total_ns() < large.estimates[0].total_ns());
+    let mut exact = task(Op::Matmul, &[&[4096, 4096], &[4096, 4096]]);
+    exact.precision = Precision::Fixed24;
+    let exact = machine.explain_task(&exact);
+    assert!(exact.id() == "cuda:0" && exact.reason.ends_with("; fixed24 by 32-bit integers"), "{exact}");
+    assert!(exact.estimate().compute_ns > 4.0 * large.estimate().compute_ns);
+}
+
+#[test]
+fn units_of_exact_integers_follow_the_device() {
+    let gpu = |arch: &str| {
+        let info = DeviceInfo { arch: arch.into(), ..CpuDevice::open(None, None).unwrap().info().clone() };
+        Exact::of_gpu(&info, 100.0)
+    };
+    for (arch, unit, fixed16) in [
+        ("sm_90", "wgmma", 500.0),
+        ("sm_120", "mma.sync", 300.0),
+        ("sm_80", "mma.sync", 300.0),
+        ("sm_75", "dp4a", 80.0),
+        ("sm_61", "dp4a", 80.0),
+        ("sm_60", "32-bit integers", 33.0),
+        ("", "32-bit integers", 33.0),
+    ] {
+        let exact = gpu(arch);
+        assert_eq!((exact.unit, exact.rate(Precision::Fixed16)), (unit, Some(fixed16)), "{arch}");
+        assert_eq!(exact.rate(Precision::F32), None);
+    }
+    for isa in Isa::available() {
+        let profile = DeviceProfile::of_cpu(&CpuDevice::open(Some(isa), Some(2)).unwrap());
+        let units: &[&str] = match isa {
+            Isa::Avx512 => &["AMX", "VNNI", "f64 and pairs of 16 bits"],
+            Isa::Avx2 | Isa::Sse2 => &["f64 and pairs of 16 bits"],
+            Isa::Neon | Isa::Portable => &["f64"],
+        };
+        assert!(units.contains(&profile.exact.unit), "{isa:?}: {:?}", profile.exact);
+    }
 }
 
 #[test]

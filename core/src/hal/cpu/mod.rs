@@ -91,6 +91,11 @@ impl CpuDevice {
         self.isa
     }
 
+    /// Returns the name of what multiplies exact integers.
+    pub(crate) fn integer_unit(&self) -> &'static str {
+        kernels::integer_unit(self.isa)
+    }
+
     /// Returns the number of threads in use.
     pub fn threads(&self) -> usize {
         self.info.units

@@ -21,7 +21,7 @@ mod rope;
 mod sum;
 mod topk;
 
-pub use fixed::digits_room;
+pub use fixed::{digits_room, integer_unit};
 pub use gemm::Panels;
 pub use matmul::{multiply_small, panel_width};
 pub(crate) use moves::check_all_ids;

@@ -17,6 +17,7 @@ use crate::contract::{Precision, fixed_scale};
 use crate::error::Result;
 use crate::hal::cpu::simd::{Kernel, Simd, dispatch, dispatch_pairs};
 use crate::interrupt::Looks;
+use crate::isa::Isa;
 use tiles::{Room, TileShape, Tiles};
 
 /// The largest block of the result that one task computes.
@@ -44,6 +45,33 @@ pub(super) struct Fixed<'a> {
     pub matrices: [usize; 2],
     pub operands: &'a (dyn Fn(usize) -> (usize, usize, Epilogue) + Sync),
     pub out: Shared<f32>,
+}
+
+/// Returns the name of what multiplies exact integers with an instruction set, for products that are not small and whose K is not
+/// very long.
+pub fn integer_unit(isa: Isa) -> &'static str {
+    #[cfg(all(target_arch = "x86_64", feature = "avx512"))]
+    if isa == Isa::Avx512 {
+        match units::Unit::best() {
+            Some(units::Unit::Amx) => return "AMX",
+            Some(units::Unit::Vnni) => return "VNNI",
+            None => {}
+        }
+    }
+    // SAFETY: only the trait's constant is read.
+    if unsafe { dispatch(isa, HasPairs) } { "f64 and pairs of 16 bits" } else { "f64" }
+}
+
+/// Whether an instruction set multiplies pairs of 16 bits.
+struct HasPairs;
+
+impl Kernel for HasPairs {
+    type Output = bool;
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) -> bool {
+        S::PAIRS
+    }
 }
 
 /// Returns the bytes of a packed right operand's digits. `None` if this processor multiplies no bytes, or not so many.

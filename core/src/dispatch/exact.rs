@@ -1,0 +1,62 @@
+//! How a device multiplies exact integers: with which unit, and how fast.
+
+use crate::contract::Precision;
+use crate::hal::DeviceInfo;
+use crate::isa::Isa;
+
+/// A device's products in exact integers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Exact {
+    /// The unit or the instructions that compute them, such as `wgmma`.
+    pub unit: &'static str,
+    /// Operations of `fixed24` and of `fixed16` per nanosecond, counted as those of the f32 product, with cutting the operands.
+    pub gflops: [f64; 2],
+}
+
+impl Exact {
+    /// Returns the rate for a precision. `None` for f32, which is not computed in integers.
+    pub fn rate(&self, precision: Precision) -> Option<f64> {
+        match precision {
+            Precision::F32 => None,
+            Precision::Fixed24 => Some(self.gflops[0]),
+            Precision::Fixed16 => Some(self.gflops[1]),
+        }
+    }
+
+    /// A processor that does so many nominal cycles per nanosecond, all threads together.
+    pub(super) fn of_cpu(isa: Isa, unit: &'static str, cycles: f64) -> Exact {
+        // Operations per nominal cycle and thread, measured on a Xeon of 2.1 GHz (AMX) and an EPYC of 2.6 GHz; NEON's are not
+        // measured.
+        let each = match (unit, isa) {
+            ("AMX", _) => [55.0, 85.0],
+            ("VNNI", _) => [17.0, 36.0],
+            (_, Isa::Avx2 | Isa::Avx512) => [14.0, 14.0],
+            (_, Isa::Sse2) => [5.8, 8.3],
+            (_, Isa::Neon) => [5.0, 5.0],
+            (_, Isa::Portable) => [0.5, 0.5],
+        };
+        Exact { unit, gflops: each.map(|each| each * cycles) }
+    }
+
+    /// A GPU whose f32 products have this rate.
+    pub(super) fn of_gpu(info: &DeviceInfo, f32: f64) -> Exact {
+        let generation = info.arch.strip_prefix("sm_").and_then(|text| text.parse::<u32>().ok());
+        // Times the rate of f32. Measured on an H200: 9.0, and Vulkan's. The others follow from makers' figures.
+        let (unit, times) = match generation {
+            Some(90) => ("wgmma", [3.0, 5.0]),
+            Some(80..) => ("mma.sync", [1.5, 3.0]),
+            Some(61..) => ("dp4a", [0.4, 0.8]),
+            _ => Exact::PLAIN,
+        };
+        Exact { unit, gflops: times.map(|times| times * f32) }
+    }
+
+    /// Instructions that every GPU has, and how many times as fast as f32 their products are.
+    const PLAIN: (&'static str, [f64; 2]) = ("32-bit integers", [0.2, 0.33]);
+
+    /// A GPU of which only the rate of f32 products is known.
+    pub(super) fn of_any_gpu(f32: f64) -> Exact {
+        let (unit, times) = Exact::PLAIN;
+        Exact { unit, gflops: times.map(|times| times * f32) }
+    }
+}
