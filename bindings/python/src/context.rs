@@ -51,7 +51,7 @@ impl Source {
         {
             return Ok(Source::Path(path));
         }
-        if Exported::is_there(source) {
+        if Exported::supports_buffer_protocol(source) {
             return Ok(Source::Bytes(Exported::bytes_of(source)?.bytes().to_vec()));
         }
         Err(wrong_type(format!("a path or bytes are needed, not a {}", source.get_type().name()?)))
