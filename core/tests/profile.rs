@@ -1,6 +1,8 @@
 //! The profiler: what it records, what it does not, and what a report shows. The GPU is the one that `ADEAD_TEST_BACKEND` names.
 //! Without a GPU that part says so and passes.
 
+mod backend;
+
 use adead_core::dispatch::{DeviceProfile, Why};
 use adead_core::gpu::Operand;
 use adead_core::profile::{Activity, DeviceUse, Reason, Record, Report, Span, Total};
@@ -262,11 +264,11 @@ fn buffers_and_streams_of_the_cpu_are_recorded() {
 
 #[test]
 fn a_gpu_tells_times_and_transfers() {
-    let backend = std::env::var("ADEAD_TEST_BACKEND").unwrap_or("vulkan".into());
+    let backend = backend::backend();
     let gpu = match Gpu::open(&backend) {
         Ok(gpu) => gpu,
         Err(error) if error.status() == Status::BackendUnavailable => {
-            println!("skipped: {backend}: {error}");
+            backend::skip(&backend, &error);
             return;
         }
         Err(error) => panic!("{error}"),
