@@ -4,10 +4,11 @@
 use super::*;
 use crate::command::Command;
 use crate::devices::Opened;
-use crate::error::Status;
+use crate::error::{Result, Status};
 use crate::hal::Slice;
 use crate::hal::cuda::CudaDevice;
 use crate::hal::cuda::fake::{Card, Fake};
+use crate::operand::ViewMut;
 use crate::ops::Op;
 use crate::profile::Reason;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
