@@ -36,7 +36,8 @@ RELEASED = "env -u CARGO_TARGET_DIR -u CARGO_PROFILE_RELEASE_LTO -u CARGO_PROFIL
 
 STEPS = [
     script("tools", "what the steps need is installed", "ci/tools", alone=True),
-    both("format", "sources are formatted, versions are one", "cargo fmt --all --check; ci/versions"),
+    both("format", "sources are formatted, versions are one, guides show what runs",
+         "cargo fmt --all --check; ci/versions; ci/guide; ci/guide --self-test"),
     both("build", "Rust's tests, examples and programs are built", "ci/rust-test", after=("format",), holds=("debug",),
          leaves=("{cargo}/debug/adead", "{cargo}/debug/adead-soak")),
     both("libraries", "what each language loads is built", "ci/libraries", after=("format",), holds=("release",),

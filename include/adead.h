@@ -1985,9 +1985,10 @@ adead_status adead_tensor_ffn(const adead_context *context,
                               adead_tensor **out);
 
 /// Packs a matrix for many multiplications. b is `[K, N]`, or `[N, K]` if `trans_b` is not 0; f32, f16 or bf16. The
-/// packed matrix takes four bytes an element, with columns rounded up to a multiple of 8, 16 or 32. The caller may
-/// destroy b. The packed matrix suits only the context's instruction set. `shape_mismatch` unless b has two dimensions,
-/// `dtype_mismatch` for integers.
+/// packed matrix is for products of the precision that the context has now (`adead_context_set_precision`); another
+/// precision in a product is `invalid_argument`. For f32 it takes four bytes an element, with columns rounded up to a
+/// multiple of 8, 16 or 32. The caller may destroy b. The packed matrix suits only the context's instruction set.
+/// `shape_mismatch` unless b has two dimensions, `dtype_mismatch` for integers.
 ADEAD_API
 adead_status adead_packed_create(const adead_context *context,
                                  const adead_tensor *b,

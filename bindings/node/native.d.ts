@@ -126,7 +126,10 @@ export declare class Context {
    * compiled after it. At first it is "f32". Layers keep what the context had when they were made.
    */
   setPrecision(precision: 'f32' | 'fixed24' | 'fixed16'): void
-  /** Packs a matrix that is multiplied with many times, as b of `matmulPacked`: `[K, N]`, or with `transB` `[N, K]`. */
+  /**
+   * Packs a matrix that is multiplied with many times, as b of `matmulPacked`: `[K, N]`, or with `transB` `[N, K]`. It is for
+   * products of the context's precision at this time: another `precision` in a product is `invalid_argument`.
+   */
   pack(b: Tensor, transB?: boolean): Packed
   /** `pack` on another thread. */
   packAsync(b: Tensor, transB?: boolean): Promise<Packed>

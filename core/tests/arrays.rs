@@ -1,15 +1,17 @@
 //! Typed arrays, on the CPU and on the machine's first GPU (also a software one), through Vulkan or the backend in
 //! `ADEAD_TEST_BACKEND`.
 
+mod backend;
+
 use adead_core::gpu::GpuArray;
 use adead_core::{Attrs, Context, Op, Status, Tensor};
 
 fn contexts() -> Vec<Context> {
     let mut all = vec![Context::open("cpu").unwrap()];
-    let backend = std::env::var("ADEAD_TEST_BACKEND").unwrap_or("vulkan".into());
+    let backend = backend::backend();
     match Context::open(&backend) {
         Ok(gpu) => all.push(gpu),
-        Err(error) if error.status() == Status::BackendUnavailable => println!("skipped: {backend}: {error}"),
+        Err(error) if error.status() == Status::BackendUnavailable => backend::skip(&backend, &error),
         Err(error) => panic!("{error}"),
     }
     all

@@ -1,14 +1,13 @@
 //! `ADEAD_CHECK_BUFFERS=1` on this machine's first GPU, through Vulkan or the backend in `ADEAD_TEST_BACKEND`. The variable
-//! applies to the whole process, so each test runs in a process of its own. Without a GPU every test says so and passes.
+//! applies to the whole process, so each test runs in a process of its own. Without a GPU every test says so and passes, unless the variable is set.
+
+mod backend;
 
 use adead_core::gpu::{Buffer, Kernel};
 use adead_core::{Gpu, Status};
+use backend::{backend, skip};
 use std::path::Path;
 use std::process::Command;
-
-fn backend() -> String {
-    std::env::var("ADEAD_TEST_BACKEND").unwrap_or("vulkan".into())
-}
 
 /// Runs the test of this name with the variable set to this value, in a process of its own. Returns false in that process.
 fn elsewhere(test: &str, value: &str) -> bool {
@@ -28,7 +27,7 @@ fn gpu() -> Option<(Gpu, Kernel)> {
     let gpu = match Gpu::open(&backend()) {
         Ok(gpu) => gpu,
         Err(error) if error.status() == Status::BackendUnavailable => {
-            println!("skipped: {}: {error}", backend());
+            skip(&backend(), &error);
             return None;
         }
         Err(error) => panic!("{error}"),
@@ -115,7 +114,7 @@ fn another_value_is_refused() {
         return;
     }
     match Gpu::open(&backend()) {
-        Err(error) if error.status() == Status::BackendUnavailable => println!("skipped: {}: {error}", backend()),
+        Err(error) if error.status() == Status::BackendUnavailable => skip(&backend(), &error),
         Err(error) => assert!(error.message().contains("'yes'; it must be 0 or 1"), "{error}"),
         Ok(gpu) => panic!("{} opened", gpu.device_info().id),
     }

@@ -1,22 +1,21 @@
 //! Buffers, users' kernels, streams and events, on the machine's first GPU (also a software one), through Vulkan or the backend
-//! in `ADEAD_TEST_BACKEND`. Without a GPU every test says so and passes.
+//! in `ADEAD_TEST_BACKEND`. Without a GPU every test says so and passes, unless the variable is set.
+
+mod backend;
 
 use adead_core::config::Config;
 use adead_core::devices::gpus;
 use adead_core::gpu::{Buffer, Kernel, Number, Operand, PipelineOptions};
 use adead_core::{Attrs, Command, Context, DType, Gpu, Interrupt, Meta, Op, Shape, Status, Tensor, View, ViewMut};
+use backend::{backend, skip};
 use std::path::Path;
 use std::sync::Arc;
-
-fn backend() -> String {
-    std::env::var("ADEAD_TEST_BACKEND").unwrap_or("vulkan".into())
-}
 
 fn gpu() -> Option<Gpu> {
     match Gpu::open(&backend()) {
         Ok(gpu) => Some(gpu),
         Err(error) if error.status() == Status::BackendUnavailable => {
-            println!("skipped: {}: {error}", backend());
+            skip(&backend(), &error);
             None
         }
         Err(error) => panic!("{error}"),

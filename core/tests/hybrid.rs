@@ -1,6 +1,7 @@
 //! Contexts of several devices: their names, and that dividing work changes no bit, on this machine's GPU through the backend in
 //! `ADEAD_TEST_BACKEND`. Without a GPU the second part is left out.
 
+mod backend;
 mod draws;
 
 use adead_core::config::Config;
@@ -66,11 +67,11 @@ fn without_a_gpu_hybrid_is_the_cpu() {
 
 /// The id of the tested GPU.
 fn gpu() -> Option<String> {
-    let backend = std::env::var("ADEAD_TEST_BACKEND").unwrap_or_else(|_| "vulkan".into());
+    let backend = backend::backend();
     match Context::open(&backend) {
         Ok(ctx) => Some(ctx.device_info().id.clone()),
         Err(error) if error.status() == Status::BackendUnavailable => {
-            println!("skipped: {backend}: {error}");
+            backend::skip(&backend, &error);
             None
         }
         Err(error) => panic!("{error}"),

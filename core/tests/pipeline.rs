@@ -1,6 +1,7 @@
 //! Pipelines give the bits of the same operations called one after another: random graphs and chains, on the processor and on the
 //! machine's first GPU (also a software one), through Vulkan or the backend in `ADEAD_TEST_BACKEND` (`vulkan`, `cuda`).
 
+mod backend;
 #[allow(dead_code)]
 mod draws;
 
@@ -11,10 +12,10 @@ use draws::{Random, plain};
 /// The contexts that the tests run on.
 fn contexts() -> Vec<Context> {
     let mut all = vec![plain(), Context::open("cpu").unwrap()];
-    let backend = std::env::var("ADEAD_TEST_BACKEND").unwrap_or("vulkan".into());
+    let backend = backend::backend();
     match Context::open(&backend) {
         Ok(gpu) => all.push(gpu),
-        Err(error) if error.status() == Status::BackendUnavailable => println!("skipped: {backend}: {error}"),
+        Err(error) if error.status() == Status::BackendUnavailable => backend::skip(&backend, &error),
         Err(error) => panic!("{error}"),
     }
     all

@@ -1,12 +1,14 @@
 //! The precision of a context: what it means for products that don't say theirs, on every road that an operation takes.
 
+mod backend;
+
 use adead_core::contract::Precision;
 use adead_core::program::{Program, RunOptions};
 use adead_core::{Attrs, Command, Context, MatmulOptions, Op, Tensor, ViewMut};
 
 /// The CPU, and the GPU that `ADEAD_TEST_BACKEND` names.
 fn contexts() -> Vec<Context> {
-    let backend = std::env::var("ADEAD_TEST_BACKEND").ok();
+    let backend = backend::named();
     let gpu = backend.map(|backend| Context::open(&format!("{backend}:0")).unwrap());
     [Context::open("cpu").unwrap()].into_iter().chain(gpu).collect()
 }

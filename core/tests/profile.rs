@@ -1,6 +1,9 @@
 //! The profiler: what it records, what it does not, and what a report shows. The GPU is the one that `ADEAD_TEST_BACKEND` names.
 //! Without a GPU that part says so and passes.
 
+mod backend;
+
+use adead_core::contract::Precision;
 use adead_core::dispatch::{DeviceProfile, Why};
 use adead_core::gpu::Operand;
 use adead_core::profile::{Activity, DeviceUse, Reason, Record, Report, Span, Total};
@@ -139,6 +142,40 @@ fn operations_leave_what_they_did() {
 }
 
 #[test]
+fn names_say_a_precision_that_is_not_f32() {
+    let (ctx, a, b) = (cpu(), ones(&[2, 3]), ones(&[3, 4]));
+    let with = |precision| MatmulOptions { precision: Some(precision), ..MatmulOptions::default() };
+    let plain = ctx.pack(&b, false).unwrap();
+    ctx.set_precision(Precision::Fixed16);
+    let packed = ctx.pack(&b, false).unwrap();
+    let profile = ctx.profile().unwrap();
+    ctx.matmul_with(&a, &b, with(Precision::F32)).unwrap();
+    ctx.matmul_with(&a, &b, with(Precision::Fixed24)).unwrap();
+    // What a call doesn't say comes from the context, or from its packed matrix.
+    let product = ctx.matmul(&a, &b).unwrap();
+    ctx.relu(&product).unwrap();
+    ctx.matmul_packed(&a, &plain, MatmulOptions::default()).unwrap();
+    ctx.matmul_packed(&a, &packed, MatmulOptions::default()).unwrap();
+    let mut pipeline = ctx.pipeline();
+    let x = pipeline.input(DType::F32, &[2, 3]).unwrap();
+    let weight = pipeline.constant(&b).unwrap();
+    let product = pipeline.op(Op::Matmul, &Attrs::default(), &[Some(x), Some(weight)]).unwrap();
+    let activated = pipeline.op(Op::Relu, &Attrs::default(), &[Some(product)]).unwrap();
+    pipeline.output(activated).unwrap();
+    let compiled = pipeline.compile().unwrap();
+    assert!(compiled.to_string().contains("matmul fixed16+relu("), "{compiled}");
+    compiled.run(&[&a]).unwrap();
+    let report = profile.finish();
+    check(&report);
+    let names: Vec<&str> = report.records.iter().map(|record| &*record.name).collect();
+    let expected =
+        ["matmul", "matmul fixed24", "matmul fixed16", "relu", "matmul", "matmul fixed16", "matmul fixed16+relu"];
+    assert_eq!(names, expected);
+    assert!(report.totals.iter().any(|total| total.name == "matmul fixed24" && total.count == 1));
+    assert!(report.to_json().contains("\"matmul fixed24\"") && report.to_string().contains("matmul fixed24"));
+}
+
+#[test]
 fn nothing_is_recorded_without_a_profile_or_of_another_context() {
     let (ctx, other) = (cpu(), cpu());
     let x = ones(&[8]);
@@ -262,11 +299,11 @@ fn buffers_and_streams_of_the_cpu_are_recorded() {
 
 #[test]
 fn a_gpu_tells_times_and_transfers() {
-    let backend = std::env::var("ADEAD_TEST_BACKEND").unwrap_or("vulkan".into());
+    let backend = backend::backend();
     let gpu = match Gpu::open(&backend) {
         Ok(gpu) => gpu,
         Err(error) if error.status() == Status::BackendUnavailable => {
-            println!("skipped: {backend}: {error}");
+            backend::skip(&backend, &error);
             return;
         }
         Err(error) => panic!("{error}"),

@@ -2,25 +2,23 @@
 //! returns the same bits. The GPU is this machine's, through the backend in `ADEAD_TEST_BACKEND` (vulkan). Without a GPU every
 //! test says so and passes.
 
+mod backend;
 mod draws;
 
 use adead_core::contract::GeluForm;
 use adead_core::{Attrs, Context, DType, Op, Status, Tensor, TensorCacheUse};
+use backend::{backend, skip};
 use draws::{Random, draw, plain};
 
 fn open(device: &str) -> Option<Context> {
     match Context::open(device) {
         Ok(ctx) => Some(ctx),
         Err(error) if error.status() == Status::BackendUnavailable => {
-            println!("skipped: {device}: {error}");
+            skip(device, &error);
             None
         }
         Err(error) => panic!("{error}"),
     }
-}
-
-fn backend() -> String {
-    std::env::var("ADEAD_TEST_BACKEND").unwrap_or("vulkan".into())
 }
 
 /// A context on the GPU, and the GPU's id.

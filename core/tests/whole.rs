@@ -1,6 +1,8 @@
 //! Programs of tensors that run as one graph: the bits, the errors, the transfers and the cache. The GPU is this machine's,
 //! through the backend in `ADEAD_TEST_BACKEND` (vulkan). Without a GPU that part says so and passes.
 
+mod backend;
+
 use adead_core::profile::{Activity, Report};
 use adead_core::program::{Outcome, Program, RunOptions};
 use adead_core::{Context, DType, Status, Tensor};
@@ -11,14 +13,14 @@ fn cpu() -> Context {
 
 /// A context on the GPU, and the GPU's id.
 fn gpu() -> Option<(Context, String)> {
-    let backend = std::env::var("ADEAD_TEST_BACKEND").unwrap_or("vulkan".into());
+    let backend = backend::backend();
     match Context::open(&backend) {
         Ok(ctx) => {
             let id = ctx.device_info().id.clone();
             Some((ctx, id))
         }
         Err(error) if error.status() == Status::BackendUnavailable => {
-            println!("skipped: {backend}: {error}");
+            backend::skip(&backend, &error);
             None
         }
         Err(error) => panic!("{error}"),

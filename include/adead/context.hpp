@@ -168,7 +168,8 @@ class Context : public Operations {
     return detail::made<Tensor>(context_, adead_tensor_zeros, static_cast<adead_dtype>(dtype), dims.data(), dims.size());
   }
 
-  /// Packs a matrix for many multiplications: b is [K, N], or [N, K] if `trans_b`.
+  /// Packs a matrix for many multiplications: b is [K, N], or [N, K] if `trans_b`. It is for products of the context's precision at
+  /// this time.
   Returned<Packed> pack(const Tensor &b, bool trans_b = false) const {
     return detail::made<Packed>(context_, adead_packed_create, get(), b.get(), trans_b);
   }

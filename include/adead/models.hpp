@@ -33,13 +33,17 @@ class Embeddings {
   /// Returns the size of a row.
   std::size_t width() const noexcept { return width_; }
   /// Returns a sentence's row, valid while this object lives. There must be a sentence of that number.
-  Span<const float> row(std::size_t sentence) const { return Span<const float>(values_.data() + sentence * width_, width_); }
+  Span<const float> row(std::size_t sentence) const & { return Span<const float>(values_.data() + sentence * width_, width_); }
+  std::vector<float> row(std::size_t sentence) const && {
+    return std::vector<float>(values_.data() + sentence * width_, values_.data() + (sentence + 1) * width_);
+  }
   /// Returns all rows, one after another.
   const std::vector<float> &values() const & noexcept { return values_; }
   std::vector<float> values() && { return std::move(values_); }
   /// Returns, in ascending order, the sentences with more tokens than the model takes. Only their first tokens were
   /// used.
-  const std::vector<std::size_t> &truncated() const noexcept { return truncated_; }
+  const std::vector<std::size_t> &truncated() const & noexcept { return truncated_; }
+  std::vector<std::size_t> truncated() && { return std::move(truncated_); }
 
  private:
   std::vector<float> values_;

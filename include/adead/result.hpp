@@ -20,7 +20,8 @@ class [[nodiscard]] Result {
   /// Returns the error text; "" if the call succeeded.
   const char *message() const noexcept { return error_ ? error_->what() : ""; }
   /// Returns the error, if the call failed.
-  const std::optional<Error> &error() const noexcept { return error_; }
+  const std::optional<Error> &error() const & noexcept { return error_; }
+  std::optional<Error> error() && { return std::move(error_); }
   T &value() & noexcept { return value_; }
   const T &value() const & noexcept { return value_; }
   T value() && { return std::move(value_); }
@@ -55,7 +56,8 @@ class [[nodiscard]] Result<void> {
   /// Returns the error text; "" if the call succeeded.
   const char *message() const noexcept { return error_ ? error_->what() : ""; }
   /// Returns the error, if the call failed.
-  const std::optional<Error> &error() const noexcept { return error_; }
+  const std::optional<Error> &error() const & noexcept { return error_; }
+  std::optional<Error> error() && { return std::move(error_); }
 
   /// Returns `next()`, which must be a Result too, or else this error.
   template <class F>

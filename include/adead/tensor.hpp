@@ -58,12 +58,17 @@ class Tensor {
   Returned<std::size_t> rank() const { return detail::asked<std::size_t>(adead_tensor_rank, get()); }
 
   /// Returns the dimensions. They live as long as the tensor.
-  Returned<Span<const std::size_t>> shape() const {
-    const std::size_t *dims = nullptr;
-    std::size_t rank = 0;
-    adead_status status = adead_tensor_rank(get(), &rank);
-    if (!status) status = adead_tensor_dims(get(), &dims);
-    return detail::done(status, Span<const std::size_t>(dims, rank));
+  Returned<Span<const std::size_t>> shape() const & {
+    Span<const std::size_t> all;
+    adead_status status = dims(all);
+    return detail::done(status, all);
+  }
+
+  /// Returns the dimensions of a temporary by value: `for (std::size_t n : ctx.matmul(a, b).shape())` is valid.
+  Returned<std::vector<std::size_t>> shape() const && {
+    Span<const std::size_t> all;
+    adead_status status = dims(all);
+    return detail::done(status, std::vector<std::size_t>(all.begin(), all.end()));
   }
 
   /// Returns the elements' bytes, native and row-major. They live as long as the last of the tensor and its clones.
@@ -128,6 +133,15 @@ class Tensor {
   const detail::Shared &context() const noexcept { return context_; }
 
  private:
+  adead_status dims(Span<const std::size_t> &to) const noexcept {
+    const std::size_t *first = nullptr;
+    std::size_t rank = 0;
+    adead_status status = adead_tensor_rank(get(), &rank);
+    if (!status) status = adead_tensor_dims(get(), &first);
+    if (!status) to = Span<const std::size_t>(first, rank);
+    return status;
+  }
+
   detail::Handle<adead_tensor, adead_tensor_destroy> handle_;
   detail::Shared context_;
 };

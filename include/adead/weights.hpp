@@ -27,7 +27,8 @@ class Weights {
   }
 
   /// Returns the file's path.
-  const std::string &path() const noexcept { return path_; }
+  const std::string &path() const & noexcept { return path_; }
+  std::string path() && { return std::move(path_); }
 
   /// Returns every tensor's name, sorted.
   std::vector<std::string> names() const {

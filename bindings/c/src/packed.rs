@@ -12,9 +12,10 @@ use adead_core::{Op, Packed, View};
 pub struct adead_packed(Packed);
 
 /// Packs a matrix for many multiplications. b is `[K, N]`, or `[N, K]` if `trans_b` is not 0; f32, f16 or bf16. The
-/// packed matrix takes four bytes an element, with columns rounded up to a multiple of 8, 16 or 32. The caller may
-/// destroy b. The packed matrix suits only the context's instruction set. `shape_mismatch` unless b has two dimensions,
-/// `dtype_mismatch` for integers.
+/// packed matrix is for products of the precision that the context has now (`adead_context_set_precision`); another
+/// precision in a product is `invalid_argument`. For f32 it takes four bytes an element, with columns rounded up to a
+/// multiple of 8, 16 or 32. The caller may destroy b. The packed matrix suits only the context's instruction set.
+/// `shape_mismatch` unless b has two dimensions, `dtype_mismatch` for integers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_packed_create(
     context: *const adead_context,

@@ -99,6 +99,11 @@ void operations(const Context &ctx) {
   CHECK(same(OK(ctx.softmax(x)), OK(ctx.softmax(x, {-1}))) && !same(OK(ctx.softmax(x)), OK(ctx.softmax(x, {0}))));
   CHECK(OK(OK(ctx.sum(x)).rank()) == 0 && OK(OK(ctx.sum(x, {all_axes, true})).rank()) == 2);
   CHECK(OK(OK(ctx.sum(x, {1})).shape())[0] == 4);
+  // A temporary's dimensions are a copy, which a loop keeps.
+  static_assert(std::is_same_v<decltype(std::declval<Tensor>().shape()), Returned<std::vector<std::size_t>>>);
+  std::size_t product = 1;
+  for (std::size_t length : OK(OK(ctx.sum(x, {1, true})).shape())) product *= length;
+  CHECK(product == 4);
   CHECK(OK(OK(ctx.argmax(x)).dtype()) == DType::i64 && OK(OK(ctx.argmax(x, {0, {}, DType::u32})).dtype()) == DType::u32);
   CHECK(same(OK(ctx.transpose(x)), OK(ctx.transpose(x, {{1, 0}}))));
   CHECK(!same(OK(ctx.gelu(x)), OK(ctx.gelu(x, {GeluForm::tanh}))));

@@ -275,7 +275,8 @@ impl Context {
         })
     }
 
-    /// Packs a matrix that is multiplied with many times, as b of `matmulPacked`: `[K, N]`, or with `transB` `[N, K]`.
+    /// Packs a matrix that is multiplied with many times, as b of `matmulPacked`: `[K, N]`, or with `transB` `[N, K]`. It is for
+    /// products of the context's precision at this time: another `precision` in a product is `invalid_argument`.
     #[napi(ts_args_type = "b: Tensor, transB?: boolean")]
     pub fn pack(&self, env: Env, b: Value, trans_b: Option<Flag>) -> napi::Result<Packed> {
         let packed = guard(env, || self.inner.pack(&b.0, trans_b.is_some_and(|flag| flag.0)))?;

@@ -73,7 +73,11 @@ pub fn weights_tensor(env: Env, file: &External<File>, name: Text, dims: Dims) -
 }
 
 /// A layer, whose weights take so many bytes: V8 is told of them.
-fn made<L: Into<Module>>(env: Env, bytes: usize, layer: impl FnOnce() -> Result<L>) -> napi::Result<External<Module>> {
+fn wrap_layer<L: Into<Module>>(
+    env: Env,
+    bytes: usize,
+    layer: impl FnOnce() -> Result<L>,
+) -> napi::Result<External<Module>> {
     Ok(External::new_with_size_hint(guard(env, || layer().map(L::into))?, bytes))
 }
 
@@ -92,13 +96,13 @@ pub fn layer_linear(
     bias: Option<Value>,
 ) -> napi::Result<External<Module>> {
     let (weight, bias) = (weight.0, bias.map(|bias| bias.0));
-    made(env, weight.byte_len(), || Linear::new(&weight, bias.as_ref(), &context.inner))
+    wrap_layer(env, weight.byte_len(), || Linear::new(&weight, bias.as_ref(), &context.inner))
 }
 
 /// `new Embedding`.
 #[napi(skip_typescript)]
 pub fn layer_embedding(env: Env, context: Of<Context>, table: Value) -> napi::Result<External<Module>> {
-    made(env, table.0.byte_len(), || Embedding::new(&table.0, &context.inner))
+    wrap_layer(env, table.0.byte_len(), || Embedding::new(&table.0, &context.inner))
 }
 
 /// `new LayerNorm`.
@@ -110,19 +114,19 @@ pub fn layer_norm(
     bias: Value,
     eps: Number,
 ) -> napi::Result<External<Module>> {
-    made(env, 0, || LayerNorm::new(&weight.0, &bias.0, eps.0 as f32, &context.inner))
+    wrap_layer(env, 0, || LayerNorm::new(&weight.0, &bias.0, eps.0 as f32, &context.inner))
 }
 
 /// `new ReLU`.
 #[napi(skip_typescript)]
 pub fn layer_relu(env: Env, context: Of<Context>) -> napi::Result<External<Module>> {
-    made(env, 0, || Ok(Relu::new(&context.inner)))
+    wrap_layer(env, 0, || Ok(Relu::new(&context.inner)))
 }
 
 /// `new GELU`.
 #[napi(skip_typescript)]
 pub fn layer_gelu(env: Env, context: Of<Context>, form: Text) -> napi::Result<External<Module>> {
-    made(env, 0, || {
+    wrap_layer(env, 0, || {
         let mut attrs = Attrs::default();
         attrs.set(Op::Gelu, "form", &form)?;
         Ok(Gelu::new(attrs.form, &context.inner))
@@ -137,7 +141,7 @@ pub fn layer_feed_forward(
     outer: &External<Module>,
     activation: Text,
 ) -> napi::Result<External<Module>> {
-    made(env, 0, || Module::feed_forward(inner, outer, self::activation(&activation)?))
+    wrap_layer(env, 0, || Module::feed_forward(inner, outer, self::activation(&activation)?))
 }
 
 /// `new MultiHeadAttention`.
@@ -148,7 +152,7 @@ pub fn layer_attention(
     output: &External<Module>,
     heads: Size,
 ) -> napi::Result<External<Module>> {
-    made(env, 0, || Module::attention(qkv, output, heads.0))
+    wrap_layer(env, 0, || Module::attention(qkv, output, heads.0))
 }
 
 /// `MultiHeadAttention.load`.
@@ -161,7 +165,7 @@ pub fn layer_load_attention(
     width: Size,
     heads: Size,
 ) -> napi::Result<External<Module>> {
-    made(env, 16 * width.0 * width.0, || {
+    wrap_layer(env, 16 * width.0 * width.0, || {
         let [query, key, value, output] = &prefixes.0[..] else {
             fail!(InvalidArgument, "attention: {} prefixes; query, key, value, output are wanted", prefixes.0.len())
         };
@@ -179,7 +183,7 @@ pub fn layer_transformer(
     feed_forward: &External<Module>,
     output_norm: &External<Module>,
 ) -> napi::Result<External<Module>> {
-    made(env, 0, || Module::transformer_layer(attention, attention_norm, feed_forward, output_norm))
+    wrap_layer(env, 0, || Module::transformer_layer(attention, attention_norm, feed_forward, output_norm))
 }
 
 /// `TransformerLayer.load`.
@@ -194,7 +198,7 @@ pub fn layer_load_transformer(
     eps: Number,
 ) -> napi::Result<External<Module>> {
     let &[width, heads, hidden] = &sizes[..] else { return Err(refused(env.raw(), "three sizes are wanted")) };
-    made(env, 16 * width * width + 8 * width * hidden, || {
+    wrap_layer(env, 16 * width * width + 8 * width * hidden, || {
         let activation = self::activation(&activation)?;
         let config = TransformerConfig { width, heads, hidden, activation, eps: eps.0 as f32 };
         TransformerLayer::load(&file.weights()?, &prefix, &config, &context.inner)
@@ -215,7 +219,7 @@ impl FromNapiValue for Part {
 #[napi(skip_typescript)]
 pub fn layer_encoder(env: Env, layers: List<Part>) -> napi::Result<External<Module>> {
     let layers: Vec<Module> = layers.0.into_iter().map(|Part(layer)| layer).collect();
-    made(env, 0, || Module::transformer_encoder(&layers))
+    wrap_layer(env, 0, || Module::transformer_encoder(&layers))
 }
 
 /// What a call gives a layer besides its tensor.

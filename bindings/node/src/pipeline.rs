@@ -249,7 +249,7 @@ pub fn pipeline_record(env: Env, pipeline: Of<Pipeline>, op: f64, arguments: Lis
     let arguments: SmallVec<[sys::napi_value; 8]> = arguments.0.iter().map(JsValue::raw).collect();
     let current = pipeline.state.borrow().value;
     let before = usize::from(current.is_some());
-    let wanted = wanted(op, before);
+    let wanted = missing_operands(op, before);
     let (given, options) = arguments.split_at(wanted.min(arguments.len()));
     let options = options.first().copied().unwrap_or(null_mut());
     if arguments.len() > wanted + 1 || (!options.is_null() && Recorded::of(env.raw(), options).is_some()) {
@@ -275,7 +275,7 @@ pub fn pipeline_record(env: Env, pipeline: Of<Pipeline>, op: f64, arguments: Lis
 }
 
 /// The arguments that are an operation's operands, where `before` ones are there already.
-fn wanted(op: Op, before: usize) -> usize {
+fn missing_operands(op: Op, before: usize) -> usize {
     let operands = op.info().operands;
     // An operand that repeats is an array.
     if operands[0].ends_with('*') {

@@ -28,13 +28,13 @@ struct Handle {
 const OVERHEAD: i64 = 512;
 
 /// Handles may take so many bytes more before the dead ones among them are looked for.
-const STEP: i64 = 32 << 20;
+const SWEEP_STEP: i64 = 32 << 20;
 
 /// A hash for addresses.
 #[derive(Default)]
-struct Spread(u64);
+struct AddressHasher(u64);
 
-impl Hasher for Spread {
+impl Hasher for AddressHasher {
     fn finish(&self) -> u64 {
         self.0
     }
@@ -48,17 +48,17 @@ impl Hasher for Spread {
     }
 }
 
-type Table = HashMap<usize, sys::napi_ref, BuildHasherDefault<Spread>>;
+type HandleTable = HashMap<usize, sys::napi_ref, BuildHasherDefault<AddressHasher>>;
 
 thread_local! {
     /// The class, in this thread's environment, which holds it.
     static CLASS: Cell<sys::napi_ref> = const { Cell::new(null_mut()) };
     /// The handles of this thread by their address, each with a weak reference to its object: what is not here is none.
-    static LIVE: RefCell<Table> = RefCell::default();
+    static LIVE: RefCell<HandleTable> = RefCell::default();
     /// A tensor on its way into the object that is being constructed for it.
-    static ARRIVING: Cell<Option<Tensor>> = const { Cell::new(None) };
+    static UNDER_CONSTRUCTION: Cell<Option<Tensor>> = const { Cell::new(None) };
     /// Bytes of all handles, and at how many of them to look for dead ones.
-    static HELD: Cell<(i64, i64)> = const { Cell::new((0, STEP)) };
+    static HANDLE_BYTES: Cell<(i64, i64)> = const { Cell::new((0, SWEEP_STEP)) };
 }
 
 /// Adds the class to the module's exports.
@@ -89,7 +89,7 @@ unsafe extern "C" fn construct(env: sys::napi_env, info: sys::napi_callback_info
     let (mut this, mut arguments, mut count) = (null_mut(), [null_mut(); 3], 3);
     // SAFETY: the environment and the call that node gave.
     unsafe { sys::napi_get_cb_info(env, info, &mut count, arguments.as_mut_ptr(), &mut this, null_mut()) };
-    let made = caught(|| match ARRIVING.take() {
+    let made = caught(|| match UNDER_CONSTRUCTION.take() {
         Some(tensor) => Ok(Ok(tensor)),
         None => Ok(from_arguments(env, info, arguments)),
     });
@@ -168,10 +168,10 @@ fn wrap(env: sys::napi_env, object: sys::napi_value, tensor: Tensor) {
         sys::napi_adjust_external_memory(env, reported, &mut total);
     }
     LIVE.with_borrow_mut(|live| live.insert(data as usize, reference));
-    let (held, limit) = HELD.get();
-    HELD.set((held + reported, limit));
+    let (held, limit) = HANDLE_BYTES.get();
+    HANDLE_BYTES.set((held + reported, limit));
     if held + reported > limit {
-        relieve(env);
+        sweep_collected(env);
     }
 }
 
@@ -189,16 +189,16 @@ unsafe extern "C" fn finalize(env: sys::napi_env, data: *mut c_void, _: *mut c_v
             sys::napi_delete_reference(env, reference);
         }
     }
-    let _ = HELD.try_with(|held| {
+    let _ = HANDLE_BYTES.try_with(|held| {
         let (bytes, limit) = (held.get().0 - handle.reported, held.get().1);
-        held.set((bytes, limit.min(next_limit(bytes))));
+        held.set((bytes, limit.min(next_sweep(bytes))));
     });
 }
 
 /// Frees the tensors of objects that the collector has taken: it finds them during a loop that never lets node's event loop
 /// turn, and node calls [`finalize`] only there.
 #[cold]
-fn relieve(env: sys::napi_env) {
+fn sweep_collected(env: sys::napi_env) {
     let mut freed = 0;
     LIVE.with_borrow(|live| {
         for (&address, &reference) in live {
@@ -218,27 +218,27 @@ fn relieve(env: sys::napi_env) {
             }
         }
     });
-    let (held, mut total) = (HELD.get().0 - freed, 0);
+    let (held, mut total) = (HANDLE_BYTES.get().0 - freed, 0);
     // SAFETY: the environment of this call.
     unsafe { sys::napi_adjust_external_memory(env, -freed, &mut total) };
-    HELD.set((held, next_limit(held)));
+    HANDLE_BYTES.set((held, next_sweep(held)));
 }
 
 /// At how many bytes to look for dead handles: as much again as there is, so that looking takes a constant share of the time.
-fn next_limit(held: i64) -> i64 {
-    held + held.max(STEP)
+fn next_sweep(held: i64) -> i64 {
+    held + held.max(SWEEP_STEP)
 }
 
 /// A new object with a tensor.
 pub fn make(env: sys::napi_env, tensor: Tensor) -> napi::Result<sys::napi_value> {
     let (mut class, mut object) = (null_mut(), null_mut());
-    ARRIVING.set(Some(tensor));
+    UNDER_CONSTRUCTION.set(Some(tensor));
     // SAFETY: the class of this environment.
     let status = unsafe {
         sys::napi_get_reference_value(env, CLASS.get(), &mut class);
         sys::napi_new_instance(env, class, 0, null_mut(), &mut object)
     };
-    ARRIVING.set(None);
+    UNDER_CONSTRUCTION.set(None);
     check_status!(status, "a Tensor can't be made")?;
     Ok(object)
 }
@@ -393,5 +393,5 @@ pub fn tensor_to_string(tensor: Value) -> String {
 #[napi(skip_typescript)]
 pub fn statistics(env: Env) -> napi::Result<Vec<f64>> {
     let told = env.adjust_external_memory(0)?;
-    Ok(vec![LIVE.with_borrow(Table::len) as f64, HELD.get().0 as f64, told as f64])
+    Ok(vec![LIVE.with_borrow(HandleTable::len) as f64, HANDLE_BYTES.get().0 as f64, told as f64])
 }

@@ -44,7 +44,7 @@ impl<'py> Exported<'py> {
     }
 
     /// Returns whether an object supports the buffer protocol.
-    pub fn is_there(object: &Bound<'_, PyAny>) -> bool {
+    pub fn supports_buffer_protocol(object: &Bound<'_, PyAny>) -> bool {
         // SAFETY: an object.
         unsafe { ffi::PyObject_CheckBuffer(object.as_ptr()) != 0 }
     }

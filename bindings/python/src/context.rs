@@ -51,7 +51,7 @@ impl Source {
         {
             return Ok(Source::Path(path));
         }
-        if Exported::is_there(source) {
+        if Exported::supports_buffer_protocol(source) {
             return Ok(Source::Bytes(Exported::bytes_of(source)?.bytes().to_vec()));
         }
         Err(wrong_type(format!("a path or bytes are needed, not a {}", source.get_type().name()?)))
@@ -125,7 +125,8 @@ impl PyContext {
         Ok(PyTensor(operations::run_operands(py, self, op, &attrs, &sequence(operands)?)?))
     }
 
-    /// Packs a matrix that is matmul's b many times.
+    /// Packs a matrix that is matmul's b many times. It is for products of the context's precision at this time: another
+    /// precision in a product raises InvalidArgumentError.
     #[pyo3(signature = (b, trans_b=None))]
     fn pack(&self, py: Python<'_>, b: &Bound<'_, PyAny>, trans_b: Option<&Bound<'_, PyAny>>) -> Result<PyPacked> {
         let mut attrs = Attrs::default();

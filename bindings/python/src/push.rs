@@ -11,7 +11,7 @@ use pyo3::types::{PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 /// order, or a dict or dataclass of numbers by name. Structures and arrays may be nested in these.
 pub fn bytes(kernel: &Kernel, push: Option<&Bound<'_, PyAny>>) -> Result<Vec<u8>> {
     let Some(push) = push else { return Ok(Vec::new()) };
-    if !is_number(push) && Exported::is_there(push) {
+    if !is_number(push) && Exported::supports_buffer_protocol(push) {
         return Ok(Exported::bytes_of(push)?.bytes().to_vec());
     }
     let mut numbers = Vec::new();

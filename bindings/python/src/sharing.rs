@@ -80,7 +80,7 @@ fn shared(data: &Bound<'_, PyAny>, copy: Option<bool>) -> Result<Option<Tensor>>
     if let Ok(tensor) = data.cast::<PyTensor>() {
         return Ok(Some(tensor.get().0.clone()));
     }
-    if Exported::is_there(data) {
+    if Exported::supports_buffer_protocol(data) {
         // The memoryview keeps the export. Python releases it with the GIL, wherever the tensor is dropped.
         let keeper = PyMemoryView::from(data)?;
         let array = Exported::new(keeper.as_any())?;
@@ -93,7 +93,7 @@ fn shared(data: &Bound<'_, PyAny>, copy: Option<bool>) -> Result<Option<Tensor>>
         // The documentation tells the caller not to write.
         return Ok(Some(unsafe { Tensor::foreign(start, &meta, Box::new(keeper.unbind())) }?));
     }
-    if dlpack::is_there(data)? {
+    if dlpack::supports_dlpack(data)? {
         return Ok(Some(dlpack::tensor(data, copy)?));
     }
     Ok(None)

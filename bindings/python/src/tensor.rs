@@ -80,7 +80,7 @@ impl PyTensor {
                 wide = Some(operations::run(py, ctx, Op::Cast, &attrs, &[Some(self.0.view())])?);
             }
             Operand::Own(scalar(&ctx.inner, other, self.0.dtype())?)
-        } else if Exported::is_there(other) {
+        } else if Exported::supports_buffer_protocol(other) {
             Operand::new(other)?
         } else {
             return Ok(None);

@@ -63,7 +63,7 @@ impl<'py> Operand<'py> {
         if let Ok(packed) = object.cast::<PyPacked>() {
             return Ok(Operand::Packed(packed.clone()));
         }
-        if Exported::is_there(object) {
+        if Exported::supports_buffer_protocol(object) {
             let array = Exported::new(object)?;
             let meta = array.meta()?;
             return Ok(match array.is_plain(&meta) {
@@ -71,7 +71,7 @@ impl<'py> Operand<'py> {
                 false => Operand::Own(copied(&array, &meta)?),
             });
         }
-        if dlpack::is_there(object)? {
+        if dlpack::supports_dlpack(object)? {
             return Ok(Operand::Own(dlpack::tensor(object, None)?));
         }
         Err(wrong_type(format!(
@@ -152,7 +152,7 @@ pub fn zeroed(count: usize) -> Result<Vec<u64>> {
 pub fn tensor_of(ctx: &Context, object: &Bound<'_, PyAny>, dtype: Option<DType>) -> Result<Tensor> {
     if !is_number(object) && !object.is_instance_of::<PyList>() && !object.is_instance_of::<PyTuple>() {
         if let Some(to) = dtype.filter(|dtype| !dtype.is_float())
-            && Exported::is_there(object)
+            && Exported::supports_buffer_protocol(object)
             && Exported::new(object)?.is_double()
         {
             fail!(DtypeMismatch, "float64 becomes f32, which can't hold every {to}: use array.astype(…) first");

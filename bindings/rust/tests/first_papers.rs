@@ -1,22 +1,22 @@
 //! The first papers: each call that they name does what its name says. Kernels run on this machine's first GPU, through
 //! Vulkan or the backend in `ADEAD_TEST_BACKEND`. Without a GPU, tests that need one say so and pass.
 
+#[path = "../../../core/tests/backend/mod.rs"]
+mod backend;
+
 use adead::gpu::{Kernel, PipelineOptions};
 use adead::layout::{align, coalesce, optimize_matrix, restore_matrix};
 use adead::program::{Program, RunOptions};
 use adead::{Attrs, Context, DType, Gpu, Op, Status, Tensor, hardware};
+use backend::{backend, skip};
 use std::path::{Path, PathBuf};
-
-fn backend() -> String {
-    std::env::var("ADEAD_TEST_BACKEND").unwrap_or("vulkan".into())
-}
 
 /// Returns the machine's GPU; `None` without one.
 fn gpu() -> Option<Gpu> {
     match Gpu::open(&backend()) {
         Ok(gpu) => Some(gpu),
         Err(error) if error.status() == Status::BackendUnavailable => {
-            println!("skipped: {}: {error}", backend());
+            skip(&backend(), &error);
             None
         }
         Err(error) => panic!("{error}"),

@@ -2,6 +2,9 @@
 //! its name and shapes. On the CPU and on the GPU that `ADEAD_TEST_BACKEND` names.
 #![cfg(feature = "nn")]
 
+#[path = "../../../core/tests/backend/mod.rs"]
+mod backend;
+
 use adead::nn::{
     Embedding, FeedForward, Forward, Gelu, Group, Layer, LayerNorm, Linear, Module, MultiHeadAttention, Relu,
     Sequences, Sequential, TransformerConfig, TransformerEncoder, Weights,
@@ -12,13 +15,13 @@ use std::path::PathBuf;
 /// Each context, and that of its one device.
 fn contexts() -> Vec<Context> {
     let mut names = vec!["cpu".to_string()];
-    if let Ok(backend) = std::env::var("ADEAD_TEST_BACKEND") {
+    if let Some(backend) = backend::named() {
         names.extend([format!("{backend}:0"), format!("cpu,{backend}:0")]);
     }
     let open = |name: &String| match Context::open(name) {
         Ok(context) => Some([context.undivided().unwrap(), context]),
         Err(error) if error.status() == Status::BackendUnavailable => {
-            println!("skipped: {name}: {error}");
+            backend::skip(name, &error);
             None
         }
         Err(error) => panic!("{error}"),

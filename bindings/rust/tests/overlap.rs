@@ -1,6 +1,9 @@
 //! Batches through a device, several at once: order, errors, early ends, memory. The tests run on the CPU and on the
 //! GPU that `ADEAD_TEST_BACKEND` names.
 
+#[path = "../../../core/tests/backend/mod.rs"]
+mod backend;
+
 use adead::gpu::{Buffer, Operand};
 use adead::overlap::{Brought, Lanes, MAX_DEPTH, Stage};
 use adead::{Attrs, Context, DType, DataLoader, Error, Meta, Op, Result, Shape, Status};
@@ -9,11 +12,11 @@ use std::sync::{Arc, Mutex};
 
 fn contexts() -> Vec<Context> {
     let mut names = vec!["cpu".to_string()];
-    names.extend(std::env::var("ADEAD_TEST_BACKEND"));
+    names.extend(backend::named());
     let open = |name: &String| match Context::open(name) {
         Ok(ctx) => Some(ctx),
         Err(error) if error.status() == Status::BackendUnavailable => {
-            println!("skipped: {name}: {error}");
+            backend::skip(name, &error);
             None
         }
         Err(error) => panic!("{error}"),

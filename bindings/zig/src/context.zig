@@ -200,7 +200,8 @@ pub const Context = struct {
         return call.word(enums.Precision, c.adead_context_precision, .{self.handle});
     }
 
-    /// Packs a matrix that is multiplied with many times: b is [K, N], or [N, K] if `trans_b`.
+    /// Packs a matrix that is multiplied with many times: b is [K, N], or [N, K] if `trans_b`. It is for products of the context's
+    /// precision at this time.
     pub fn pack(self: Context, b: Tensor, trans_b: bool) Error!Packed {
         return call.made(Packed, c.adead_packed_create, .{ self.handle, b.handle, @intFromBool(trans_b) });
     }

@@ -215,7 +215,7 @@ impl Context {
     /// while the copy is still in progress. Returns `invalid_argument` for a device that the context does not have.
     pub fn to(&self, tensor: &Tensor, device: &str) -> Result<Tensor> {
         match self.named(device)? {
-            Some(slot) => slot.opened()?.bring(tensor)?,
+            Some(slot) => slot.opened()?.upload_tensor(tensor)?,
             None => return tensor.to_cpu(),
         }
         Ok(tensor.clone())
@@ -232,7 +232,7 @@ impl Context {
     #[inline(never)]
     fn named(&self, device: &str) -> Result<Option<&Slot>> {
         let _environment = DefaultEnvironment::enter();
-        let slot = self.gpus.iter().find(|slot| devices::means(device, slot.info()));
+        let slot = self.gpus.iter().find(|slot| devices::names_device(device, slot.info()));
         if slot.is_none() && device != DeviceKind::Cpu.name() {
             let mut ids = String::from(DeviceKind::Cpu.name());
             self.gpus.iter().for_each(|slot| ids.extend([", ", &slot.info().id]));

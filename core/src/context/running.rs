@@ -96,13 +96,13 @@ impl Context {
     }
 
     fn execute_on_cpu(&self, command: &mut Command<'_>, reason: Reason) -> Result<()> {
-        devices::bring_to_host(command.inputs())?;
+        devices::download_inputs(command.inputs())?;
         self.profiler.execute(&self.cpu, command, reason)
     }
 
     /// Decides where a command runs, and the reason.
     fn target<'a>(&'a self, command: &Command<'a>) -> Result<Target<'a>> {
-        if let Some(id) = devices::place_of(command) {
+        if let Some(id) = devices::device_of(command) {
             let slot = self.gpus.iter().find(|slot| slot.info().id == id);
             let Some(slot) = slot else {
                 fail!(InvalidArgument, "an operand is on {id}, which this context does not use")

@@ -85,13 +85,13 @@ impl Guards {
     }
 
     /// Runs work with kernels and then checks the guards. `invalid_kernel` says which kernel changed a guard and where;
-    /// the guard is restored. `place_of` maps the number of a guarded buffer to its place among the buffers of the
+    /// the guard is restored. `device_of` maps the number of a guarded buffer to its place among the buffers of the
     /// work.
     pub fn watch(
         &self,
         stream: &mut dyn hal::Stream,
         name: &str,
-        place_of: &dyn Fn(usize) -> Option<usize>,
+        device_of: &dyn Fn(usize) -> Option<usize>,
         work: &mut dyn FnMut(&mut dyn hal::Stream) -> Result<()>,
     ) -> Result<()> {
         // The lock keeps other kernels out, so a changed guard is this kernel's fault.
@@ -100,7 +100,7 @@ impl Guards {
         let looked = stream.synchronize().and_then(|()| look(&mut list, stream));
         match looked {
             Ok(None) => Ok(()),
-            Ok(Some(broken)) => Err(broken.error(name, place_of)),
+            Ok(Some(broken)) => Err(broken.error(name, device_of)),
             // This kernel is also the cause if the device was lost.
             Err(error) => Err(Error::new(error.status(), format!("{name}: {}", error.message()))),
         }
@@ -138,9 +138,9 @@ fn pattern() -> Vec<u8> {
 
 impl Broken {
     #[cold]
-    fn error(&self, name: &str, place_of: &dyn Fn(usize) -> Option<usize>) -> Error {
+    fn error(&self, name: &str, device_of: &dyn Fn(usize) -> Option<usize>) -> Error {
         let &Broken { number, bytes, first, span } = self;
-        let whose = match place_of(number) {
+        let whose = match device_of(number) {
             Some(place) => format!("its buffer {place}"),
             None => "a buffer that it was not given".into(),
         };

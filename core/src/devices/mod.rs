@@ -9,8 +9,8 @@ mod residency;
 mod reuse;
 mod running;
 
-pub(crate) use names::{Choice, Described, Named, choose, means, no_gpu, same_through};
+pub(crate) use names::{Choice, Described, Named, choose, names_device, no_gpu, same_through};
 pub use names::{gpus, unknown_visible};
 pub(crate) use opened::{Opened, Slot};
-pub(crate) use residency::{are_on_host, bring_to_host, place_of};
+pub(crate) use residency::{are_on_host, device_of, download_inputs};
 pub(crate) use reuse::Reuse;

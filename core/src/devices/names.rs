@@ -30,7 +30,7 @@ pub fn gpus(config: &Config) -> Result<Vec<DeviceInfo>> {
     }
     let mut all: Vec<_> = lists.into_iter().flatten().flatten().collect();
     if let Some(visible) = &config.visible_devices {
-        all.retain(|info| names_of(visible).any(|name| means(name, info)));
+        all.retain(|info| names_of(visible).any(|name| names_device(name, info)));
     }
     Ok(all)
 }
@@ -47,7 +47,7 @@ pub fn unknown_visible(config: &Config) -> Vec<String> {
         return Vec::new();
     };
     let all = gpus(&Config { visible_devices: None, ..Config::default() }).unwrap_or_default();
-    let unknown = names_of(visible).filter(|name| !all.iter().any(|info| means(name, info)));
+    let unknown = names_of(visible).filter(|name| !all.iter().any(|info| names_device(name, info)));
     unknown.map(String::from).collect()
 }
 
@@ -95,25 +95,25 @@ pub(crate) fn choose(device: &str, config: &Config) -> Result<Choice> {
     match device {
         "cpu" => return Ok(Choice { cpu: true, gpus: Vec::new(), hybrid: false, named: Named::Each }),
         "auto" => {
-            let gpus = usual(config);
+            let gpus = unnamed_gpus(config);
             // The hardware report recommends the same mode.
             let mode = Mode::for_gpu_memory(gpus.iter().map(|info| info.memory).max());
             let gpus = if mode == Mode::Cpu { Vec::new() } else { gpus };
             return Ok(Choice { cpu: true, gpus, hybrid: mode == Mode::Hybrid, named: Named::Chosen });
         }
-        "hybrid" => return Ok(Choice { cpu: true, gpus: usual(config), hybrid: true, named: Named::Usable }),
+        "hybrid" => return Ok(Choice { cpu: true, gpus: unnamed_gpus(config), hybrid: true, named: Named::Usable }),
         _ => {}
     }
     let all = gpus(config).unwrap_or_default();
     // A GPU's own name can contain a comma.
-    if device.contains(',') && !all.iter().any(|info| means(device, info)) {
-        return several(device, config, &all);
+    if device.contains(',') && !all.iter().any(|info| names_device(device, info)) {
+        return choose_list(device, config, &all);
     }
     Ok(Choice { cpu: true, gpus: vec![find(device, config, &all)?], hybrid: false, named: Named::Each })
 }
 
 /// Returns the GPUs that are used without being named: all hardware GPUs, each once.
-fn usual(config: &Config) -> Vec<DeviceInfo> {
+fn unnamed_gpus(config: &Config) -> Vec<DeviceInfo> {
     if config.use_gpu == Some(false) {
         return Vec::new();
     }
@@ -132,7 +132,7 @@ fn usual(config: &Config) -> Vec<DeviceInfo> {
 }
 
 /// Returns the devices of a list of names.
-fn several(list: &str, config: &Config, all: &[DeviceInfo]) -> Result<Choice> {
+fn choose_list(list: &str, config: &Config, all: &[DeviceInfo]) -> Result<Choice> {
     let mut choice = Choice { cpu: false, gpus: Vec::new(), hybrid: true, named: Named::Each };
     for name in list.split(',').map(str::trim_ascii) {
         match name {
@@ -169,7 +169,7 @@ fn find(device: &str, config: &Config, all: &[DeviceInfo]) -> Result<DeviceInfo>
     let found = match device {
         // `gpu` means the first hardware GPU, or a software GPU if there is no other.
         "gpu" => all.iter().find(|info| info.kind != DeviceKind::Software).or(all.first()),
-        _ => all.iter().find(|info| means(device, info)),
+        _ => all.iter().find(|info| names_device(device, info)),
     };
     match (found, Backend::named(backend)) {
         (Some(info), _) => Ok(info.clone()),
@@ -196,7 +196,7 @@ fn find(device: &str, config: &Config, all: &[DeviceInfo]) -> Result<DeviceInfo>
 
 /// Returns whether a name means this GPU: its backend, number, id, UUID or a part of its own name, in any case.
 #[inline(never)]
-pub(crate) fn means(name: &str, info: &DeviceInfo) -> bool {
+pub(crate) fn names_device(name: &str, info: &DeviceInfo) -> bool {
     let (backend, number) = info.id.split_once(':').unwrap_or((&info.id, ""));
     if name == backend || name == number || name == info.id {
         return true;
@@ -250,10 +250,10 @@ mod tests {
             "abababab-abab-abab-abab-abababababab",
             "ABABABABABABABABABABABABABABABAB",
         ] {
-            assert!(means(name, &gpu), "{name}");
+            assert!(names_device(name, &gpu), "{name}");
         }
         for name in ["", "0", ",", ", ", "vulkan:0", "vulkan:11", "3060", "cuda", "abab", "radeon", "none"] {
-            assert!(!means(name, &gpu), "{name}");
+            assert!(!names_device(name, &gpu), "{name}");
         }
     }
 

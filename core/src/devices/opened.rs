@@ -64,21 +64,21 @@ impl Opened {
     }
 
     /// The memory that is kept for results, if somebody wants that.
-    fn kept(&self) -> Option<Arc<Reuse>> {
+    fn reuse_pool(&self) -> Option<Arc<Reuse>> {
         self.reuse.lock().unwrap_or_else(PoisonError::into_inner).upgrade()
     }
 
     /// Memory of any contents for a result.
     pub(super) fn memory_of_result(&self, bytes: usize) -> Result<Arc<dyn Buffer>> {
-        match self.kept() {
+        match self.reuse_pool() {
             Some(kept) => kept.take(bytes, |bytes| self.device.allocate_unset(bytes)),
             None => self.device.allocate_unset(bytes),
         }
     }
 
     /// Gives the memory that is kept for results back to the backend.
-    pub(super) fn give_back(&self) {
-        if let Some(kept) = self.kept() {
+    pub(super) fn clear_reuse(&self) {
+        if let Some(kept) = self.reuse_pool() {
             kept.clear();
         }
     }
@@ -86,7 +86,7 @@ impl Opened {
     /// Gives back what is kept for the next work.
     pub fn trim(&self) {
         self.cache.trim(self);
-        self.give_back();
+        self.clear_reuse();
         self.device.trim();
     }
 

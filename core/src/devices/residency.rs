@@ -13,14 +13,14 @@ use crate::tensor::{Cache, Keeper, Tensor};
 use std::sync::Arc;
 
 /// The device memory of a result, if the result stays on a device.
-pub(super) type Kept = Option<Arc<dyn Buffer>>;
+pub(super) type ResultMemory = Option<Arc<dyn Buffer>>;
 
 impl Opened {
-    /// Allocates device memory, zeroed or with unspecified contents. Frees room if needed, as [`Opened::with_room`]
+    /// Allocates device memory, zeroed or with unspecified contents. Frees room if needed, as [`Opened::retry_when_full`]
     /// does.
     pub fn allocate(&self, bytes: usize, zeroed: bool) -> Result<Arc<dyn Buffer>> {
         let device = &self.device;
-        let memory = self.with_room(u64::MAX, &mut || {
+        let memory = self.retry_when_full(u64::MAX, &mut || {
             if zeroed { device.allocate(bytes) } else { device.allocate_unset(bytes) }.map(Some)
         })?;
         memory.ok_or_else(|| Error::new(Status::Internal, "allocated memory was not returned"))
@@ -29,11 +29,15 @@ impl Opened {
     /// Calls `take`, which allocates device memory, and retries while the device has none left. Before the first retry,
     /// the stream's work finishes, because that work keeps the memory of dropped buffers. Before the second, all
     /// tensors not used after `since` are evicted. The caller must not hold the stream's lock.
-    pub(super) fn with_room(&self, since: u64, take: &mut dyn FnMut() -> Result<Kept>) -> Result<Kept> {
+    pub(super) fn retry_when_full(
+        &self,
+        since: u64,
+        take: &mut dyn FnMut() -> Result<ResultMemory>,
+    ) -> Result<ResultMemory> {
         let mut tried = 0;
         loop {
             match take() {
-                Err(error) if is_full(&error) && self.find_room(tried, since)? => tried += 1,
+                Err(error) if is_full(&error) && self.free_memory(tried, since)? => tried += 1,
                 done => return done,
             }
         }
@@ -42,11 +46,11 @@ impl Opened {
     /// Frees device memory in the way that `tried` selects. Returns whether a retry may succeed.
     #[cold]
     #[inline(never)]
-    fn find_room(&self, tried: usize, since: u64) -> Result<bool> {
+    fn free_memory(&self, tried: usize, since: u64) -> Result<bool> {
         if tried > 1 || tried == 1 && !self.cache.shrink(self, 0, since)? {
             return Ok(false);
         }
-        self.give_back();
+        self.clear_reuse();
         // An error of this work is returned to the caller who synchronises.
         self.with(|stream| {
             stream.event()?.wait(u64::MAX)?;
@@ -77,7 +81,7 @@ impl Opened {
     }
 
     /// Copies a tensor's values to this device, unless a copy is there.
-    pub fn bring(&self, tensor: &Tensor) -> Result<()> {
+    pub fn upload_tensor(&self, tensor: &Tensor) -> Result<()> {
         let (root, _) = tensor.root();
         if root.copy_on(self).is_some() {
             return Ok(());
@@ -131,16 +135,17 @@ fn is_full(error: &Error) -> bool {
 }
 
 /// Returns the id of the device that holds an operand or the output of a command; `None` if all are in host memory.
-pub(crate) fn place_of<'a>(command: &Command<'a>) -> Option<&'a str> {
-    let far = |place| match place {
+pub(crate) fn device_of<'a>(command: &Command<'a>) -> Option<&'a str> {
+    let on_device = |place| match place {
         Place::Buffer(buffer, _) if buffer.host_pointer().is_none() => Some(buffer.device_name()),
         _ => None,
     };
-    far(command.output().place()).or_else(|| command.inputs().iter().flatten().find_map(|view| far(view.place())))
+    on_device(command.output().place())
+        .or_else(|| command.inputs().iter().flatten().find_map(|view| on_device(view.place())))
 }
 
 /// Returns whether an operand is in memory that the host can't address.
-fn is_far(place: Place<'_>) -> bool {
+fn is_off_host(place: Place<'_>) -> bool {
     match place {
         Place::Buffer(buffer, _) => buffer.host_pointer().is_none(),
         Place::Tensor(tensor, _) => tensor.if_on_host().is_none(),
@@ -150,21 +155,21 @@ fn is_far(place: Place<'_>) -> bool {
 
 /// Returns whether all operands of a command are in memory that the host can address.
 pub(crate) fn are_on_host(command: &Command<'_>) -> bool {
-    !is_far(command.output().place()) && !command.inputs().iter().flatten().any(|view| is_far(view.place()))
+    !is_off_host(command.output().place()) && !command.inputs().iter().flatten().any(|view| is_off_host(view.place()))
 }
 
 /// Returns whether only the device can check that a command's ids are rows of its table. Ids in host memory are checked here, because
 /// that takes less time than waiting for the device.
-pub(super) fn needs_answer(command: &Command<'_>) -> bool {
+pub(super) fn needs_device_check(command: &Command<'_>) -> bool {
     let ids = match command.inputs() {
         [_, Some(ids)] if command.op() == Op::Embedding => ids,
         _ => return command.op().checks_ids(),
     };
-    is_far(ids.place()) || check_ids(command.inputs(), 0..ids.shape().elements()).is_err()
+    is_off_host(ids.place()) || check_ids(command.inputs(), 0..ids.shape().elements()).is_err()
 }
 
 /// Downloads operands that are tensors on devices.
-pub(crate) fn bring_to_host(inputs: &[Option<View<'_>>]) -> Result<()> {
+pub(crate) fn download_inputs(inputs: &[Option<View<'_>>]) -> Result<()> {
     let tensors = inputs.iter().flatten().filter(|view| matches!(view.place(), Place::Tensor(..)));
     tensors.map(View::host).try_for_each(|first| first.map(|_| ()))
 }

@@ -39,7 +39,7 @@ impl Reuse {
             fits.then(|| blocks.remove(at))
         };
         let memory = found.map_or_else(|| new(bytes), Ok)?;
-        Ok(Arc::new(Lent { memory, pool: Arc::downgrade(self) }))
+        Ok(Arc::new(PooledBuffer { memory, pool: Arc::downgrade(self) }))
     }
 
     fn put(&self, memory: Arc<dyn Buffer>) {
@@ -62,13 +62,13 @@ impl Reuse {
 }
 
 /// Memory that goes back to its pool when nobody has it any more; to the backend if the pool is gone.
-struct Lent {
+struct PooledBuffer {
     memory: Arc<dyn Buffer>,
     pool: Weak<Reuse>,
 }
 
 // SAFETY: the memory's own answers.
-unsafe impl Buffer for Lent {
+unsafe impl Buffer for PooledBuffer {
     fn size(&self) -> usize {
         self.memory.size()
     }
@@ -90,7 +90,7 @@ unsafe impl Buffer for Lent {
     }
 }
 
-impl Drop for Lent {
+impl Drop for PooledBuffer {
     fn drop(&mut self) {
         if let Some(pool) = self.pool.upgrade() {
             pool.put(self.memory.clone());

@@ -1,7 +1,7 @@
 //! How an opened device runs a command: it uploads the operands, and leaves the result on the device or downloads it.
 
 use super::Opened;
-use super::residency::{Kept, needs_answer};
+use super::residency::{ResultMemory, needs_device_check};
 use crate::command::Command;
 use crate::error::{Result, fail};
 use crate::hal::{Buffer, Stream};
@@ -15,13 +15,13 @@ impl Opened {
     /// Executes a command; `reason` says why it runs here. Uploads operands in host memory, and returns when the caller
     /// may reuse them. If the output is in host memory, returns when it has been written.
     pub fn execute(&self, command: &mut Command<'_>, reason: Reason) -> Result<()> {
-        self.perform(command, reason, true).map(|_| ())
+        self.run_with_room(command, reason, true).map(|_| ())
     }
 
     /// Executes a command whose output is only a description, and returns the result as a tensor on this device.
     /// Returns when the operation is enqueued; if its operands can be invalid (ids), when it is done.
     pub fn compute(&self, command: &mut Command<'_>, reason: Reason) -> Result<Tensor> {
-        let computed = self.perform(command, reason, false)?;
+        let computed = self.run_with_room(command, reason, false)?;
         let (Some(memory), Some(opened)) = (computed, self.me.upgrade()) else {
             fail!(Internal, "{}: the result has no memory", command.op())
         };
@@ -29,23 +29,23 @@ impl Opened {
     }
 
     /// Makes room for a command's operands and result, then executes it. Other tensors are evicted to stay within the
-    /// budget. If the device still has no memory, all other tensors are evicted. `come`: download the result.
-    fn perform(&self, command: &mut Command<'_>, reason: Reason, come: bool) -> Result<Kept> {
+    /// budget. If the device still has no memory, all other tensors are evicted. `to_host`: download the result.
+    fn run_with_room(&self, command: &mut Command<'_>, reason: Reason, to_host: bool) -> Result<ResultMemory> {
         let since = self.make_room(command)?;
-        let needs_answer = !come && needs_answer(command);
-        self.with_room(since, &mut || {
+        let needs_device_check = !to_host && needs_device_check(command);
+        self.retry_when_full(since, &mut || {
             self.with(|stream| {
                 let mut watch = self.begin_watch(0, stream);
                 let result = self.send(stream, command, reason, &mut watch)?;
                 match &result {
-                    Some(result) if come => {
+                    Some(result) if to_host => {
                         let bytes = command.output().meta().bytes();
                         // SAFETY: the maker of the view vouched for `bytes` bytes there that nobody else uses.
                         let into = unsafe { slice::from_raw_parts_mut(command.output().host()?, bytes) };
                         stream.read(&**result, 0, into)?;
                         watch.step(stream, &What::bytes(Activity::Download, bytes, command.op().name(), reason));
                     }
-                    Some(_) if needs_answer => stream.synchronize()?,
+                    Some(_) if needs_device_check => stream.synchronize()?,
                     _ => {}
                 }
                 Ok(result)
@@ -64,12 +64,12 @@ impl Opened {
     ) -> Result<Option<Arc<dyn Buffer>>> {
         let mut moved: [Option<(Arc<dyn Buffer>, usize)>; 8] = Default::default();
         if command.inputs().len() > moved.len() {
-            return self.send_moved(stream, command, reason, watch, &mut vec![None; command.inputs().len()]);
+            return self.send_with_copies(stream, command, reason, watch, &mut vec![None; command.inputs().len()]);
         }
-        self.send_moved(stream, command, reason, watch, &mut moved)
+        self.send_with_copies(stream, command, reason, watch, &mut moved)
     }
 
-    fn send_moved(
+    fn send_with_copies(
         &self,
         stream: &mut dyn Stream,
         command: &mut Command<'_>,
@@ -79,7 +79,7 @@ impl Opened {
     ) -> Result<Option<Arc<dyn Buffer>>> {
         for (place, view) in moved.iter_mut().zip(command.inputs()) {
             let Some(view) = view else { continue };
-            if is_here(view.place()) {
+            if is_in_device_memory(view.place()) {
                 continue;
             }
             let tensor = Tensor::at(view.place());
@@ -109,8 +109,8 @@ impl Opened {
         }
         let (op, attrs, _, output) = command.parts();
         let meta = output.meta();
-        let is_here = is_here(output.place());
-        let result = if is_here { None } else { Some(self.memory_of_result(meta.bytes())?) };
+        let is_in_device_memory = is_in_device_memory(output.place());
+        let result = if is_in_device_memory { None } else { Some(self.memory_of_result(meta.bytes())?) };
         let output = match &result {
             Some(result) => ViewMut::buffer(&**result, 0, meta)?,
             None => output.reborrow(),
@@ -124,6 +124,6 @@ impl Opened {
 }
 
 /// Returns whether an operand is in the memory of a device, which the host can't address.
-fn is_here(place: Place<'_>) -> bool {
+fn is_in_device_memory(place: Place<'_>) -> bool {
     matches!(place, Place::Buffer(buffer, _) if buffer.host_pointer().is_none())
 }

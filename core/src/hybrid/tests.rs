@@ -9,6 +9,8 @@ use crate::operand::{Meta, View};
 use crate::{Attrs, DType, Error, Op, Shape, Status, Tensor};
 use draws::{Random, draw, plain};
 
+#[path = "../../tests/backend/mod.rs"]
+mod backend;
 #[path = "../../tests/draws/mod.rs"]
 mod draws;
 
@@ -16,14 +18,14 @@ mod draws;
 fn devices() -> (Arc<CpuDevice>, Vec<Arc<Opened>>) {
     let cpu = || Arc::new(CpuDevice::open(None, Some(2)).unwrap());
     let mut devices = vec![Opened::new(cpu(), Default::default()).unwrap()];
-    if let Ok(backend) = std::env::var("ADEAD_TEST_BACKEND") {
+    if let Some(backend) = backend::named() {
         let config = Config::default();
         match choose(&backend, &config) {
             Ok(choice) => {
                 let slot = Slot::new(choice.gpus[0].clone(), &config, cpu(), Default::default());
                 devices.insert(0, slot.opened().unwrap().clone());
             }
-            Err(error) => println!("skipped: {backend}: {error}"),
+            Err(error) => backend::skip(&backend, &error),
         }
     }
     (cpu(), devices)

@@ -169,6 +169,11 @@ impl Attrs {
         self.precision.unwrap_or(Precision::F32)
     }
 
+    /// Returns the operation's precision if it is not f32, for texts that name the operation.
+    pub(crate) fn fixed_precision(&self, op: Op) -> Option<Precision> {
+        self.precision.filter(|&precision| precision != Precision::F32 && op.info().attrs.contains(&"precision"))
+    }
+
     /// Returns these attributes with a precision, if the operation has one that is not said.
     pub(crate) fn with_precision(&self, op: Op, precision: Precision) -> Option<Attrs> {
         let unsaid = self.precision.is_none() && op.info().attrs.contains(&"precision");

@@ -6,11 +6,14 @@ use super::graph::{Graph, Source};
 use super::plan::Place;
 use std::fmt::{self, Write};
 
-/// Writes the recorded operations of a step: `matmul+add+relu`.
+/// Writes the recorded operations of a step: `matmul+add+relu`, with a precision that is not f32: `matmul fixed24+add`.
 pub(super) fn name(step: &Step, graph: &Graph, to: &mut dyn Write) -> fmt::Result {
     for (i, &node) in step.recorded().enumerate() {
-        if let Source::Op(op, ..) = graph.nodes[node as usize].source {
+        if let Source::Op(op, attrs, _) = &graph.nodes[node as usize].source {
             write!(to, "{}{op}", if i > 0 { "+" } else { "" })?;
+            if let Some(precision) = attrs.fixed_precision(*op) {
+                write!(to, " {}", precision.name())?;
+            }
         }
     }
     Ok(())

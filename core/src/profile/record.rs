@@ -108,7 +108,8 @@ impl Span {
 pub struct Record {
     /// The kind of work.
     pub activity: Activity,
-    /// The name of the operation or kernel. For other work, the name of its kind.
+    /// The name of the operation or kernel. For other work, the name of its kind. A precision other than f32 follows the
+    /// operation's name: `matmul fixed24`.
     pub name: Cow<'static, str>,
     /// Its operands: `f32[2, 3], f32[3, 4] -> f32[2, 4]`, a kernel's workgroups, or the purpose of a transfer.
     pub operands: String,

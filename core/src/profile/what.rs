@@ -2,7 +2,7 @@
 
 use super::record::{Activity, Reason};
 use crate::command::Command;
-use crate::operand::{Meta, View};
+use crate::operand::{Meta, Place, View};
 use crate::ops::{Attrs, Cost, Op};
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -83,7 +83,7 @@ impl<'a> What<'a> {
                     let _ = write!(operands, "{comma}{:?}", view.meta());
                 }
                 let _ = write!(operands, " -> {output:?}");
-                (Activity::Operation, op.name().into(), operands, op.info().cost(attrs, inputs, output))
+                (Activity::Operation, name(op, attrs, inputs), operands, op.info().cost(attrs, inputs, output))
             }
             Work::Step(Described { name, operands, cost }) => {
                 (Activity::Operation, Cow::Owned(name.clone()), operands.clone(), *cost)
@@ -97,5 +97,18 @@ impl<'a> What<'a> {
                 (activity, activity.name().into(), operands, Cost { flops: 0.0, bytes: bytes as f64 })
             }
         }
+    }
+}
+
+/// Returns the operation's name, with its precision if that is not f32: `matmul fixed24`. A packed matrix has a precision of its own.
+fn name(op: Op, attrs: &Attrs, inputs: &[Option<View<'_>>]) -> Cow<'static, str> {
+    let packed = inputs.iter().flatten().find_map(|view| match view.place() {
+        Place::Packed(matrix) => Some(matrix.precision()),
+        _ => None,
+    });
+    let fixed = Attrs { precision: packed.or(attrs.precision), ..*attrs }.fixed_precision(op);
+    match fixed {
+        Some(precision) => [op.name(), " ", precision.name()].concat().into(),
+        None => op.name().into(),
     }
 }

@@ -4,10 +4,11 @@
 use super::*;
 use crate::command::Command;
 use crate::devices::Opened;
-use crate::error::Status;
+use crate::error::{Result, Status};
 use crate::hal::Slice;
 use crate::hal::cuda::CudaDevice;
 use crate::hal::cuda::fake::{Card, Fake};
+use crate::operand::ViewMut;
 use crate::ops::Op;
 use crate::profile::Reason;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -57,7 +58,7 @@ fn status<T>(result: Result<T>) -> Option<Status> {
 fn who_stays_on_the_host_has_no_copies() {
     let (fake, device, opened) = card(64 * MB);
     let (near, away) = (tensor(1, 4096), far(&opened, 2, 4096).unwrap());
-    opened.bring(&near.reshape(&[32, 32]).unwrap()).unwrap();
+    opened.upload_tensor(&near.reshape(&[32, 32]).unwrap()).unwrap();
     assert_eq!((near.places(), away.places()), (vec!["cpu".to_string(), ID.into()], vec![ID.into()]));
     assert_eq!(opened.cache.now().tensors, 2);
     // Any part of a tensor can ask for it, more than once.
@@ -65,7 +66,7 @@ fn who_stays_on_the_host_has_no_copies() {
     away.reshape(&[1024, 1]).unwrap().stay_on_host().unwrap();
     for tensor in [&near, &away] {
         tensor.stay_on_host().unwrap();
-        opened.bring(tensor).unwrap();
+        opened.upload_tensor(tensor).unwrap();
         assert_eq!((tensor.places(), tensor.is_on("cpu"), tensor.is_on(ID)), (vec!["cpu".into()], true, false));
         tensor.to_cpu().unwrap();
     }
@@ -88,7 +89,7 @@ fn where_memory_ends_others_leave() {
     let near: Vec<_> = (0..24).map(|seed| tensor(seed, 4 * MB)).collect();
     let mut away = Vec::new();
     for (seed, tensor) in near.iter().enumerate() {
-        opened.bring(tensor).unwrap();
+        opened.upload_tensor(tensor).unwrap();
         assert!(tensor.is_on(ID), "the one that needed the room has it");
         away.push(far(&opened, 100 + seed, 4 * MB).unwrap());
     }
@@ -104,7 +105,7 @@ fn where_memory_ends_others_leave() {
         assert!(pair[0].is_on(ID) && pair[1].is_on(ID));
     }
     // A tensor larger than the device's memory gives an error, and no values are lost.
-    assert_eq!(status(opened.bring(&tensor(0, 80 * MB))), Some(Status::OutOfMemory));
+    assert_eq!(status(opened.upload_tensor(&tensor(0, 80 * MB))), Some(Status::OutOfMemory));
     assert_eq!(status(far(&opened, 0, 80 * MB)), Some(Status::OutOfMemory));
     for (seed, (near, away)) in near.iter().zip(&away).enumerate() {
         assert!(near.as_slice::<i32>().unwrap() == values(seed, 4 * MB));
@@ -181,7 +182,7 @@ fn what_comes_again_and_again_is_listed_once() {
     opened.cache.set_budget(&*opened, 4096).unwrap();
     let pair = [tensor(1, 4096), tensor(2, 4096)];
     for round in 0..1000 {
-        opened.bring(&pair[round % 2]).unwrap();
+        opened.upload_tensor(&pair[round % 2]).unwrap();
         assert_eq!(opened.cache.now().tensors, 1);
     }
     assert_eq!(opened.cache.now().evictions, 999);
@@ -204,7 +205,7 @@ fn threads_drop_bring_and_evict_at_once() {
                         let seed = worker * 1000 + round;
                         let away = far(opened, seed, 4096).unwrap();
                         let part = away.rows(10, 5).unwrap();
-                        opened.bring(&shared[round % 4]).unwrap();
+                        opened.upload_tensor(&shared[round % 4]).unwrap();
                         match round % 4 {
                             0 => assert!(part.as_slice::<i32>().unwrap() == &values(seed, 4096)[10..15]),
                             1 => away.stay_on_host().unwrap(),

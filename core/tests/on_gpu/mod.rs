@@ -1,6 +1,9 @@
 //! Calls on this machine's first GPU, software or not, compared with the scalar references, bit for bit. `ADEAD_TEST_BACKEND` is
 //! `vulkan` or `cuda`. `ADEAD_TEST_CALLS` is the number of random calls of each operation.
 
+#[path = "../backend/mod.rs"]
+mod backend;
+
 use crate::draws::{Random, draw};
 use adead_core::hal::cuda::{self, CudaDevice};
 use adead_core::hal::vulkan::{Opening, VulkanDevice};
@@ -28,7 +31,7 @@ pub struct Gpu {
 impl Gpu {
     /// Opens the device, or prints why there is none.
     pub fn open() -> Option<Gpu> {
-        let backend = variable("ADEAD_TEST_BACKEND", "vulkan");
+        let backend = backend::backend();
         let opened = match &*backend {
             "cuda" => CudaDevice::open(0, &cuda::Opening::default()).map(|device| Arc::new(device) as Arc<dyn Device>),
             "vulkan" => VulkanDevice::open(0, &Opening::default()).map(|device| Arc::new(device) as Arc<dyn Device>),
@@ -40,7 +43,7 @@ impl Gpu {
                 Some(Gpu { device, stream })
             }
             Err(error) if error.status() == Status::BackendUnavailable => {
-                println!("skipped: {backend}: {error}");
+                backend::skip(&backend, &error);
                 None
             }
             Err(error) => panic!("{error}"),

@@ -3,6 +3,9 @@
 // Every test file takes what it needs of this.
 #![allow(dead_code)]
 
+#[path = "../../../core/tests/backend/mod.rs"]
+mod backend;
+
 use adead::{Context, ContextOptions, Status};
 use std::path::{Path, PathBuf};
 
@@ -29,12 +32,12 @@ pub fn cpu(threads: usize) -> Context {
     Context::with_options("cpu", &ContextOptions { threads: Some(threads), ..Default::default() }).unwrap()
 }
 
-/// The context of a device, unless it is not there; then it says so.
+/// The context of a device, unless this machine lacks it; then it says so.
 pub fn open(device: &str, options: &ContextOptions) -> Option<Context> {
     match Context::with_options(device, options) {
         Ok(context) => Some(context),
         Err(error) if matches!(error.status(), Status::BackendUnavailable | Status::Unsupported) => {
-            println!("skipped: {device} {options:?}: {error}");
+            backend::skip(&format!("{device} {options:?}"), &error);
             None
         }
         Err(error) => panic!("{error}"),
@@ -43,7 +46,7 @@ pub fn open(device: &str, options: &ContextOptions) -> Option<Context> {
 
 /// The GPU that `ADEAD_TEST_BACKEND` names, alone and with the CPU.
 pub fn gpus() -> Vec<Context> {
-    let Ok(backend) = std::env::var("ADEAD_TEST_BACKEND") else { return Vec::new() };
+    let Some(backend) = backend::named() else { return Vec::new() };
     let names = [format!("{backend}:0"), format!("cpu,{backend}:0")];
     names.iter().filter_map(|name| open(name, &ContextOptions::default())).collect()
 }

@@ -35,24 +35,24 @@ pub(super) fn refused(text: String) -> Fault {
 }
 
 /// The data that an export keeps until its deleter is called.
-struct Kept {
+struct ExportedData {
     /// The lengths, followed by the strides in elements.
     lengths: Vec<i64>,
     _owner: Box<dyn Any + Send + Sync>,
 }
 
-impl Kept {
-    fn new(meta: &Meta, owner: Box<dyn Any + Send + Sync>) -> Box<Kept> {
+impl ExportedData {
+    fn new(meta: &Meta, owner: Box<dyn Any + Send + Sync>) -> Box<ExportedData> {
         let dims = meta.shape.dims();
         let mut lengths: Vec<i64> = dims.iter().map(|&length| length as i64).collect();
         lengths
             .extend((0..dims.len()).map(|axis| dims[axis + 1..].iter().map(|&length| length as i64).product::<i64>()));
-        Box::new(Kept { lengths, _owner: owner })
+        Box::new(ExportedData { lengths, _owner: owner })
     }
 }
 
 /// Makes the DLPack tensor around a box that its deleter drops.
-fn dl_tensor(kept: &mut Kept, address: *mut c_void, device: Device, meta: &Meta) -> DlTensor {
+fn dl_tensor(kept: &mut ExportedData, address: *mut c_void, device: Device, meta: &Meta) -> DlTensor {
     let rank = meta.shape.rank();
     let shape = kept.lengths.as_mut_ptr();
     DlTensor {
@@ -70,7 +70,7 @@ unsafe extern "C" fn delete(managed: *mut Managed) {
     // SAFETY: both boxes were made by `capsule`, and a deleter is called once.
     unsafe {
         let managed = Box::from_raw(managed);
-        drop(Box::from_raw(managed.context.cast::<Kept>()));
+        drop(Box::from_raw(managed.context.cast::<ExportedData>()));
     }
 }
 
@@ -78,7 +78,7 @@ unsafe extern "C" fn delete_versioned(managed: *mut ManagedVersioned) {
     // SAFETY: both boxes were made by `capsule`, and a deleter is called once.
     unsafe {
         let managed = Box::from_raw(managed);
-        drop(Box::from_raw(managed.context.cast::<Kept>()));
+        drop(Box::from_raw(managed.context.cast::<ExportedData>()));
     }
 }
 
@@ -104,7 +104,7 @@ fn capsule<'py>(
     versioned: bool,
     flags: u64,
 ) -> Result<Bound<'py, PyAny>> {
-    let mut kept = Kept::new(meta, owner);
+    let mut kept = ExportedData::new(meta, owner);
     let tensor = dl_tensor(&mut kept, address, device, meta);
     let context = Box::into_raw(kept).cast::<c_void>();
     let (pointer, name) = if versioned {
@@ -174,12 +174,12 @@ pub fn device_of(buffer: &Buffer) -> Result<(i32, i32)> {
 }
 
 /// Device memory that a consumer holds.
-struct Lent {
+struct BorrowedBuffer {
     _memory: Arc<dyn Memory>,
     ctx: Context,
 }
 
-impl Drop for Lent {
+impl Drop for BorrowedBuffer {
     fn drop(&mut self) {
         // The consumer may return the memory before its kernels have finished, and the memory will be reused. A lost
         // device has nothing to wait for.
@@ -233,6 +233,6 @@ pub fn export_buffer<'py>(buffer: &Bound<'py, PyBuffer>, request: &Request<'_, '
     let address = ptr::with_exposed_provenance_mut::<c_void>(address as usize);
     let flags = if copied { IS_COPIED } else { 0 };
     let device = Device { kind, number };
-    let lent = Box::new(Lent { _memory: memory, ctx: this.context().clone() });
-    capsule(py, address, device, this.meta(), lent, is_versioned(request), flags)
+    let borrowed = Box::new(BorrowedBuffer { _memory: memory, ctx: this.context().clone() });
+    capsule(py, address, device, this.meta(), borrowed, is_versioned(request), flags)
 }

@@ -22,32 +22,32 @@ use std::ffi::c_void;
 use std::ptr::NonNull;
 
 /// Another library's tensor, until it is dropped.
-enum Taken {
+enum ImportedTensor {
     Plain(NonNull<Managed>),
     Versioned(NonNull<ManagedVersioned>),
 }
 
 // SAFETY: it is only read, and any thread may call its deleter, as dlpack.h requires.
-unsafe impl Send for Taken {}
+unsafe impl Send for ImportedTensor {}
 // SAFETY: as above.
-unsafe impl Sync for Taken {}
+unsafe impl Sync for ImportedTensor {}
 
-impl Taken {
+impl ImportedTensor {
     fn tensor(&self) -> &DlTensor {
         // SAFETY: it is valid until the deleter is called.
         unsafe {
             match self {
-                Taken::Plain(managed) => &managed.as_ref().tensor,
-                Taken::Versioned(managed) => &managed.as_ref().tensor,
+                ImportedTensor::Plain(managed) => &managed.as_ref().tensor,
+                ImportedTensor::Versioned(managed) => &managed.as_ref().tensor,
             }
         }
     }
 
     fn is_read_only(&self) -> bool {
         match self {
-            Taken::Plain(_) => false,
+            ImportedTensor::Plain(_) => false,
             // SAFETY: as above.
-            Taken::Versioned(managed) => unsafe { managed.as_ref() }.flags & READ_ONLY != 0,
+            ImportedTensor::Versioned(managed) => unsafe { managed.as_ref() }.flags & READ_ONLY != 0,
         }
     }
 
@@ -97,17 +97,17 @@ impl Taken {
     }
 }
 
-impl Drop for Taken {
+impl Drop for ImportedTensor {
     fn drop(&mut self) {
         // SAFETY: it was taken once, so its deleter is called once.
         unsafe {
             match self {
-                Taken::Plain(managed) => {
+                ImportedTensor::Plain(managed) => {
                     if let Some(deleter) = managed.as_ref().deleter {
                         deleter(managed.as_ptr());
                     }
                 }
-                Taken::Versioned(managed) => {
+                ImportedTensor::Versioned(managed) => {
                     if let Some(deleter) = managed.as_ref().deleter {
                         deleter(managed.as_ptr());
                     }
@@ -118,12 +118,12 @@ impl Drop for Taken {
 }
 
 /// Returns whether an object supports DLPack.
-pub fn is_there(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+pub fn supports_dlpack(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     object.hasattr("__dlpack__")
 }
 
 /// Takes an object's memory, with the newest version that both understand.
-fn take(object: &Bound<'_, PyAny>, stream: Option<i64>) -> Result<Taken> {
+fn import_capsule(object: &Bound<'_, PyAny>, stream: Option<i64>) -> Result<ImportedTensor> {
     let py = object.py();
     let options = PyDict::new(py);
     if let Some(stream) = stream {
@@ -152,16 +152,16 @@ fn take(object: &Bound<'_, PyAny>, stream: Option<i64>) -> Result<Taken> {
         }
     };
     if let Some(managed) = pointer(VERSIONED, VERSIONED_USED)? {
-        let taken = Taken::Versioned(managed.cast());
+        let imported = ImportedTensor::Versioned(managed.cast());
         // SAFETY: every version of the struct begins with its number.
         let major = unsafe { managed.cast::<ManagedVersioned>().as_ref() }.version.major;
         if major != VERSION.major {
             return Err(refused(format!("DLPack version {major} is not supported, only version {}", VERSION.major)));
         }
-        return Ok(taken);
+        return Ok(imported);
     }
     match pointer(PLAIN, PLAIN_USED)? {
-        Some(managed) => Ok(Taken::Plain(managed.cast())),
+        Some(managed) => Ok(ImportedTensor::Plain(managed.cast())),
         None => Err(wrong_type(format!("__dlpack__() of a {} returned no DLPack capsule", object.get_type().name()?))),
     }
 }
@@ -180,14 +180,14 @@ pub fn tensor(object: &Bound<'_, PyAny>, copy: Option<bool>) -> Result<Tensor> {
     if kind != CPU.0 && kind != CUDA_HOST {
         fail!(InvalidArgument, "the operand is on DLPack's device ({kind}, {number}), not in host memory {CPU:?}");
     }
-    let taken = take(object, None)?;
-    let (meta, address) = (taken.meta()?, taken.address());
-    let strides = taken.strides(&meta);
+    let imported = import_capsule(object, None)?;
+    let (meta, address) = (imported.meta()?, imported.address());
+    let strides = imported.strides(&meta);
     let start = NonNull::new(address).unwrap_or(NonNull::<u64>::dangling().cast());
     let is_aligned = start.as_ptr().addr().is_multiple_of(meta.dtype.size());
     if strides.is_none() && is_aligned && copy != Some(true) {
         // SAFETY: the memory is row-major, aligned, and kept until it is dropped. The producer promises not to write.
-        return Ok(unsafe { Tensor::foreign(start, &meta, Box::new(taken)) }?);
+        return Ok(unsafe { Tensor::foreign(start, &meta, Box::new(imported)) }?);
     }
     if copy == Some(false) {
         return Err(refused("copy is False, and a layout with gaps or without alignment needs one".into()));
@@ -224,7 +224,7 @@ pub fn import_on<'py>(
     object: &Bound<'py, PyAny>,
     copy: Option<bool>,
 ) -> Result<Bound<'py, PyAny>> {
-    if !is_there(object)? {
+    if !supports_dlpack(object)? {
         return Err(wrong_type(format!("a {} has no __dlpack__", object.get_type().name()?)));
     }
     let (kind, number) = device_of(object)?;
@@ -246,20 +246,20 @@ fn cuda(
     debug_assert_eq!(cuda_number(&device), Some(number));
     // The producer makes CUDA's default stream wait for its work. The buffer is made once that stream has caught up.
     const DEFAULT_STREAM: i64 = 1;
-    let taken = take(object, Some(DEFAULT_STREAM))?;
-    let meta = taken.meta()?;
-    if taken.strides(&meta).is_some() {
+    let imported = import_capsule(object, Some(DEFAULT_STREAM))?;
+    let meta = imported.meta()?;
+    if imported.strides(&meta).is_some() {
         return Err(refused("a buffer has no strides: make the array contiguous first".into()));
     }
-    let read_only = taken.is_read_only();
+    let read_only = imported.is_read_only();
     if read_only && copy == Some(false) {
         return Err(refused("the array can't be written, so its buffer is a copy, and copy is False".into()));
     }
-    let address = taken.address().expose_provenance() as u64;
+    let address = imported.address().expose_provenance() as u64;
     let buffer = detached(py, || {
         // SAFETY: the memory is on that device and has that size, and the producer keeps it until it is released. All
         // work before the default stream's current end has finished when this returns.
-        let shared = unsafe { ctx.inner.buffer_over(&device, address, meta.bytes(), Box::new(taken)) }?;
+        let shared = unsafe { ctx.inner.buffer_over(&device, address, meta.bytes(), Box::new(imported)) }?;
         if !read_only && copy != Some(true) {
             return Ok(shared);
         }

@@ -5,7 +5,7 @@ mod export;
 mod import;
 
 pub use export::{Request, device_of, export_buffer, export_tensor};
-pub use import::{import, import_on, is_there, tensor};
+pub use import::{import, import_on, supports_dlpack, tensor};
 
 use adead::DType;
 use std::ffi::{CStr, c_void};

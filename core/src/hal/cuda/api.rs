@@ -217,7 +217,7 @@ impl Driver {
 
     /// Returns whether this process started the driver. A forked child has none of the driver's threads and mappings,
     /// so it must never call the driver.
-    pub fn is_here(&self) -> bool {
+    pub fn opened_in_this_process(&self) -> bool {
         self.process == crate::process::id()
     }
 
@@ -246,7 +246,7 @@ const LIBRARIES: &[&str] = if cfg!(windows) { &["nvcuda.dll"] } else { &["libcud
 pub fn driver() -> Result<&'static Driver> {
     static DRIVER: OnceLock<Result<Driver>> = OnceLock::new();
     match DRIVER.get_or_init(|| open(LIBRARIES)) {
-        Ok(driver) if driver.is_here() => Ok(driver),
+        Ok(driver) if driver.opened_in_this_process() => Ok(driver),
         Ok(_) => {
             fail!(
                 BackendUnavailable,

@@ -8,7 +8,7 @@ use std::any::Any;
 use std::sync::Arc;
 
 /// Something that work uses, kept alive until the work is done.
-pub type Kept = Arc<dyn Any + Send + Sync>;
+pub type KeepAlive = Arc<dyn Any + Send + Sync>;
 
 /// Four words of device memory that kernels write if they find invalid data.
 #[derive(Clone)]
@@ -20,7 +20,7 @@ pub struct Fault {
 /// The work between two points of a stream, or in a recording.
 #[derive(Default)]
 pub struct Batch {
-    kept: Vec<Kept>,
+    kept: Vec<KeepAlive>,
     pub faults: Vec<Fault>,
     /// Host memory for the faults' words, and what the words mean.
     answers: Vec<(Arc<Allocation>, Explain)>,
@@ -32,7 +32,7 @@ pub struct Batch {
 
 impl Batch {
     /// Keeps something alive until the work is done.
-    pub fn keep(&mut self, what: Kept) {
+    pub fn keep(&mut self, what: KeepAlive) {
         self.kept.push(what);
     }
 

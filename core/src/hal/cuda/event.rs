@@ -27,9 +27,9 @@ unsafe impl Sync for Mark {}
 
 /// How long a wait polls before it sleeps. Waking a thread takes longer than most small kernels, in a virtual machine
 /// up to half a millisecond.
-pub const LOOK_OUT: Duration = Duration::from_millis(2);
+pub const POLL_TIME: Duration = Duration::from_millis(2);
 /// How often a wait with a time limit polls after that. CUDA has no wait with a limit.
-const AGAIN: Duration = Duration::from_micros(100);
+const POLL_INTERVAL: Duration = Duration::from_micros(100);
 
 impl Mark {
     /// Waiting threads sleep, and the event takes no time.
@@ -49,7 +49,7 @@ impl Mark {
     }
 
     /// Makes a stream of the same device wait for this point.
-    pub fn hold_back(&self, stream: Handle) -> Result<()> {
+    pub fn enqueue_wait(&self, stream: Handle) -> Result<()> {
         let _entered = self.shared.enter()?;
         // SAFETY: the event and the stream are of this device. The driver reads the event now, so it may be reused
         // afterwards.
@@ -67,7 +67,7 @@ impl Mark {
         // SAFETY: an event of this device.
         let done = self.shared.is_done(unsafe { (self.shared.api().event_query)(self.event) })?;
         if done {
-            self.was_reached();
+            self.set_reached();
         }
         Ok(done)
     }
@@ -82,7 +82,7 @@ impl Mark {
     }
 
     /// Marks the point as reached, because later work is done.
-    pub fn was_reached(&self) {
+    pub fn set_reached(&self) {
         self.done.store(true, Relaxed);
     }
 
@@ -95,7 +95,7 @@ impl Mark {
         // SAFETY: an event of this device.
         let result = unsafe { (self.shared.api().event_synchronize)(self.event) };
         self.shared.check(result, "waiting for the device")?;
-        self.was_reached();
+        self.set_reached();
         Ok(())
     }
 
@@ -117,13 +117,13 @@ impl Mark {
             if waited >= most {
                 return Ok(false);
             }
-            if waited < LOOK_OUT {
+            if waited < POLL_TIME {
                 continue;
             }
             if nanoseconds == u64::MAX {
                 return self.sleep().map(|()| true);
             }
-            sleep(AGAIN.min(most - waited));
+            sleep(POLL_INTERVAL.min(most - waited));
         }
     }
 }
@@ -169,19 +169,19 @@ unsafe impl Send for Base {}
 unsafe impl Sync for Base {}
 
 /// The greatest age of a base. Up to here, times are exact to a quarter of a microsecond.
-const OLD: Duration = Duration::from_secs(4);
+const BASE_LIFETIME: Duration = Duration::from_secs(4);
 
 impl Shared {
     /// Returns a recent base, or makes one.
-    fn near_base(&self) -> Result<Arc<Base>> {
+    fn recent_base(&self) -> Result<Arc<Base>> {
         let mut base = self.base.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(base) = base.as_ref().filter(|base| base.taken.elapsed() < OLD) {
+        if let Some(base) = base.as_ref().filter(|base| base.taken.elapsed() < BASE_LIFETIME) {
             return Ok(base.clone());
         }
         let event = self.new_event(0)?;
         let made = self
             // SAFETY: the event and the stream are of this device.
-            .at_once("taking a time", &|stream| unsafe { (self.api().event_record)(event, stream) })
+            .run_and_wait("taking a time", &|stream| unsafe { (self.api().event_record)(event, stream) })
             .and_then(|()| base.as_ref().map_or(Ok(0), |base| self.since(base, event)));
         let nanoseconds = match made {
             Ok(nanoseconds) => nanoseconds,
@@ -214,23 +214,23 @@ impl Shared {
 }
 
 /// A timestamp.
-pub struct Taken {
+pub struct CudaTimestamp {
     shared: Arc<Shared>,
     base: Option<Arc<Base>>,
     event: Handle,
 }
 
 // SAFETY: any thread may use the handles.
-unsafe impl Send for Taken {}
+unsafe impl Send for CudaTimestamp {}
 // SAFETY: as above.
-unsafe impl Sync for Taken {}
+unsafe impl Sync for CudaTimestamp {}
 
-impl Taken {
+impl CudaTimestamp {
     /// Enqueues a timestamp.
-    pub fn new(shared: &Arc<Shared>, stream: Handle) -> Result<Arc<Taken>> {
+    pub fn new(shared: &Arc<Shared>, stream: Handle) -> Result<Arc<CudaTimestamp>> {
         let _entered = shared.enter()?;
-        let base = Some(shared.near_base()?);
-        let taken = Taken { shared: shared.clone(), base, event: shared.new_event(0)? };
+        let base = Some(shared.recent_base()?);
+        let taken = CudaTimestamp { shared: shared.clone(), base, event: shared.new_event(0)? };
         // SAFETY: the event and the stream are of this device.
         shared.check(unsafe { (shared.api().event_record)(taken.event, stream) }, "taking a time")?;
         Ok(Arc::new(taken))
@@ -238,7 +238,7 @@ impl Taken {
 }
 
 // SAFETY: it keeps the event that it reads.
-unsafe impl Timestamp for Taken {
+unsafe impl Timestamp for CudaTimestamp {
     fn nanoseconds(&self) -> Result<u64> {
         let _entered = self.shared.enter()?;
         // SAFETY: an event of this device.
@@ -250,7 +250,7 @@ unsafe impl Timestamp for Taken {
     }
 }
 
-impl Drop for Taken {
+impl Drop for CudaTimestamp {
     fn drop(&mut self) {
         self.shared.destroy_event(self.event);
         self.shared.drop_base(self.base.take());

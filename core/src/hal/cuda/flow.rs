@@ -4,7 +4,7 @@
 //! whole stream polls the driver for the stream.
 
 use super::batch::Batch;
-use super::event::{LOOK_OUT, Mark};
+use super::event::{Mark, POLL_TIME};
 use super::stream::CudaStream;
 use crate::error::{Result, fail};
 use std::sync::Arc;
@@ -63,21 +63,21 @@ impl CudaStream {
         while let Some((mark, _)) = self.in_flight.front()
             && mark.is_reached()?
         {
-            self.let_go();
+            self.retire_oldest();
         }
         Ok(())
     }
 
     /// Takes back the oldest batch in flight; its work must be done.
-    fn let_go(&mut self) {
+    fn retire_oldest(&mut self) {
         if let Some((_, mut batch)) = self.in_flight.pop_front() {
-            self.found(batch.finish());
+            self.record_failure(batch.finish());
             self.idle.push(batch);
         }
     }
 
     /// Keeps the first error that kernels found.
-    fn found(&mut self, found: Result<()>) {
+    fn record_failure(&mut self, found: Result<()>) {
         if self.failure.is_ok() {
             self.failure = found;
         }
@@ -90,7 +90,7 @@ impl CudaStream {
 
     /// Returns the point that the stream reaches when all enqueued work is done.
     pub(super) fn point(&mut self) -> Result<Arc<Mark>> {
-        self.has_a_point()?;
+        self.refuse_wait_while_recording()?;
         self.shared.usable()?;
         self.close()?;
         Ok(self.last.get_or_insert_with(|| Mark::reached(&self.shared)).clone())
@@ -99,12 +99,12 @@ impl CudaStream {
     /// Returns whether nothing was enqueued since all work was last seen to be done. An error if the stream can't be
     /// asked.
     fn is_empty(&self) -> Result<bool> {
-        self.has_a_point()?;
+        self.refuse_wait_while_recording()?;
         self.shared.usable()?;
         Ok(self.open.is_empty() && self.in_flight.is_empty())
     }
 
-    fn has_a_point(&self) -> Result<()> {
+    fn refuse_wait_while_recording(&self) -> Result<()> {
         if self.recording.is_some() {
             fail!(InvalidArgument, "a stream can't be waited for while it records: finish the recording first");
         }
@@ -112,27 +112,27 @@ impl CudaStream {
     }
 
     /// Returns whether all enqueued work is done. Releases what is done.
-    pub(super) fn is_through(&mut self) -> Result<bool> {
+    pub(super) fn poll_idle(&mut self) -> Result<bool> {
         if self.is_empty()? {
             return Ok(true);
         }
         let _entered = self.shared.enter()?;
-        self.ask()
+        self.poll()
     }
 
     /// Asks the driver whether a stream with work is done. The context must be current.
-    fn ask(&mut self) -> Result<bool> {
+    fn poll(&mut self) -> Result<bool> {
         // SAFETY: a stream of this device that is not capturing.
         let done = self.shared.is_done(unsafe { (self.shared.api().stream_query)(self.stream) })?;
         if done {
             while let Some((mark, _)) = self.in_flight.front() {
-                mark.was_reached();
-                self.let_go();
+                mark.set_reached();
+                self.retire_oldest();
             }
             // Faults must be copied to the host before the batch is finished.
             if self.open.faults.is_empty() {
                 let found = self.open.finish();
-                self.found(found);
+                self.record_failure(found);
             }
         }
         Ok(done)
@@ -148,12 +148,12 @@ impl CudaStream {
         let begin = Instant::now();
         loop {
             for _ in 0..16 {
-                if self.ask()? {
+                if self.poll()? {
                     return Ok(());
                 }
                 std::hint::spin_loop();
             }
-            if begin.elapsed() >= LOOK_OUT {
+            if begin.elapsed() >= POLL_TIME {
                 break;
             }
         }

@@ -26,13 +26,13 @@ pub struct Memory {
 pub struct Allocation {
     shared: Arc<Shared>,
     space: Space,
-    whose: Whose,
+    owner: Owner,
     /// The address that kernels use.
     pub address: u64,
 }
 
 /// The owner of the memory.
-enum Whose {
+enum Owner {
     Pool(Part),
     /// The bytes, and the owner, which is dropped with the allocation.
     Other(usize, #[allow(dead_code, reason = "it is only dropped")] Box<dyn Send + Sync>),
@@ -116,7 +116,7 @@ impl Allocation {
             return Err(Error::new(Status::Internal, "an allocation belongs to no block"));
         };
         let address = block + part.offset as u64;
-        Ok(Arc::new(Allocation { shared: shared.clone(), space, whose: Whose::Pool(part), address }))
+        Ok(Arc::new(Allocation { shared: shared.clone(), space, owner: Owner::Pool(part), address }))
     }
 
     /// Wraps device memory that another library owns. `invalid_argument` if the address is not aligned as kernels need.
@@ -135,7 +135,7 @@ impl Allocation {
         Ok(Arc::new(Allocation {
             shared: shared.clone(),
             space: Space::Local,
-            whose: Whose::Other(bytes, owner),
+            owner: Owner::Other(bytes, owner),
             address,
         }))
     }
@@ -153,16 +153,16 @@ impl Allocation {
 
     /// Returns the bytes that it occupies.
     pub fn bytes(&self) -> usize {
-        match self.whose {
-            Whose::Pool(part) => part.bytes,
-            Whose::Other(bytes, _) => bytes,
+        match self.owner {
+            Owner::Pool(part) => part.bytes,
+            Owner::Other(bytes, _) => bytes,
         }
     }
 }
 
 impl Drop for Allocation {
     fn drop(&mut self) {
-        let Whose::Pool(part) = self.whose else { return };
+        let Owner::Pool(part) = self.owner else { return };
         let mut pool = self.shared.memory.pool(self.space);
         pool.free(part);
         // Blocks from a short peak are returned to the driver. The rest is kept for later requests.

@@ -119,7 +119,7 @@ unsafe impl Device for CudaDevice {
         let buffer = self.buffer(bytes)?;
         if bytes > 0 {
             let (api, address) = (self.shared.api(), buffer.memory.address);
-            self.shared.at_once("clearing memory", &|stream| {
+            self.shared.run_and_wait("clearing memory", &|stream| {
                 // SAFETY: whole words of an allocation that nothing else uses. `at_once` waits for the work.
                 unsafe { (api.set_words)(address, 0, bytes.div_ceil(4), stream) }
             })?;

@@ -30,7 +30,7 @@ pub const LEAST: u32 = 70;
 
 /// Lists all GPUs in the driver's order. `backend_unavailable` without a GPU, and in a forked child.
 pub fn enumerate(driver: &'static Driver) -> Result<Vec<Physical>> {
-    if !driver.is_here() {
+    if !driver.opened_in_this_process() {
         fail!(
             BackendUnavailable,
             "this process was forked from one that already used CUDA, so it can't use CUDA: fork first"
@@ -39,11 +39,11 @@ pub fn enumerate(driver: &'static Driver) -> Result<Vec<Physical>> {
     let mut count = 0;
     // SAFETY: the call writes one number.
     driver.check(unsafe { (driver.api.device_count)(&mut count) }, "CUDA", "counting devices")?;
-    (0..count).map(|index| Physical::look(driver, index)).collect()
+    (0..count).map(|index| Physical::inspect(driver, index)).collect()
 }
 
 impl Physical {
-    fn look(driver: &'static Driver, index: i32) -> Result<Physical> {
+    fn inspect(driver: &'static Driver, index: i32) -> Result<Physical> {
         let (api, id) = (&driver.api, format!("cuda:{index}"));
         let (mut handle, mut memory, mut uuid) = (0, 0usize, [0; 16]);
         let (mut name, mut bus) = ([0 as c_char; 128], [0 as c_char; 32]);

@@ -81,7 +81,7 @@ impl Shared {
             lost: AtomicBool::new(false),
         };
         let own = shared.new_stream(Priority::Normal)?;
-        *shared.own() = own;
+        *shared.own_stream() = own;
         Ok(shared)
     }
 
@@ -100,7 +100,7 @@ impl Shared {
         &self.physical.info.id
     }
 
-    fn own(&self) -> MutexGuard<'_, Handle> {
+    fn own_stream(&self) -> MutexGuard<'_, Handle> {
         self.own.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -115,7 +115,7 @@ impl Shared {
     /// driver.
     #[inline(never)]
     pub fn enter_to_destroy(&self) -> Option<Entered> {
-        if !self.is_here() {
+        if !self.opened_in_this_process() {
             return None;
         }
         self.make_current()
@@ -159,9 +159,9 @@ impl Shared {
     }
 
     /// Runs `work` on the device's own stream, and waits for it.
-    pub fn at_once(&self, doing: &str, work: &dyn Fn(Handle) -> i32) -> Result<()> {
+    pub fn run_and_wait(&self, doing: &str, work: &dyn Fn(Handle) -> i32) -> Result<()> {
         let _entered = self.enter()?;
-        let own = self.own();
+        let own = self.own_stream();
         self.check(work(*own), doing)?;
         // SAFETY: a stream of this device.
         let wait = || unsafe { (self.api().stream_synchronize)(*own) };
@@ -206,7 +206,7 @@ impl Shared {
         if self.lost.load(Relaxed) {
             return Err(self.lost());
         }
-        if !self.is_here() {
+        if !self.opened_in_this_process() {
             fail!(
                 BackendUnavailable,
                 "{} was opened before this process was forked, and can't be used here: fork first",
@@ -217,8 +217,8 @@ impl Shared {
     }
 
     /// Returns whether this process opened the device. A forked child must never call the driver.
-    pub fn is_here(&self) -> bool {
-        self.driver().is_here()
+    pub fn opened_in_this_process(&self) -> bool {
+        self.driver().opened_in_this_process()
     }
 
     /// Converts the driver's result into an error. After a fault of a kernel or the hardware, the device counts as lost
@@ -294,7 +294,7 @@ impl Shared {
 impl Drop for Shared {
     fn drop(&mut self) {
         let _environment = DefaultEnvironment::enter();
-        if !self.is_here() {
+        if !self.opened_in_this_process() {
             return;
         }
         // The base has an event, which is destroyed here.
@@ -303,7 +303,7 @@ impl Drop for Shared {
         let events = std::mem::take(self.events.get_mut().unwrap_or_else(PoisonError::into_inner));
         events.into_iter().for_each(|event| self.destroy_event(event));
         if let Some(_entered) = self.enter_to_destroy() {
-            let own = *self.own();
+            let own = *self.own_stream();
             if !own.is_null() {
                 // SAFETY: every user of the device held a reference, so none is left.
                 let _ = unsafe { (self.api().stream_destroy)(own) };

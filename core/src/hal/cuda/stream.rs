@@ -2,9 +2,9 @@
 
 use super::CudaBuffer;
 use super::api::Handle;
-use super::batch::{Batch, Fault, Kept};
+use super::batch::{Batch, Fault, KeepAlive};
 use super::encoder::CudaEncoder;
-use super::event::{Mark, Taken};
+use super::event::{CudaTimestamp, Mark};
 use super::memory::{Allocation, Space};
 use super::recording::{self, CudaRecording, Graph};
 use super::shared::{Entered, Shared};
@@ -19,7 +19,7 @@ use std::ptr;
 use std::sync::Arc;
 
 /// The number of functions that a stream remembers.
-const KNOWN: usize = 16;
+const CACHED_FUNCTIONS: usize = 16;
 
 /// A stream of a device.
 pub struct CudaStream {
@@ -35,7 +35,7 @@ pub struct CudaStream {
     pub(super) idle: Vec<Batch>,
     pub(super) failure: Result<()>,
     /// Functions that it launched, by their names' addresses.
-    known: [(*const c_char, Handle); KNOWN],
+    functions: [(*const c_char, Handle); CACHED_FUNCTIONS],
 }
 
 // SAFETY: any thread may use the handles, and the addresses are of constants.
@@ -53,12 +53,12 @@ impl CudaStream {
             in_flight: VecDeque::new(),
             idle: Vec::new(),
             failure: Ok(()),
-            known: [(ptr::null(), ptr::null_mut()); KNOWN],
+            functions: [(ptr::null(), ptr::null_mut()); CACHED_FUNCTIONS],
         })
     }
 
     /// Keeps something alive until the work up to the next command is done.
-    pub fn keep(&mut self, what: Kept) {
+    pub fn keep(&mut self, what: KeepAlive) {
         self.batch().keep(what);
     }
 
@@ -86,13 +86,13 @@ impl CudaStream {
 
     /// Returns a function of the operations' kernels. Recent ones are found without the lock that all streams share.
     pub fn function(&mut self, kernels: Kernels, name: &'static CStr) -> Result<Handle> {
-        let at = (name.as_ptr().addr() as u32).wrapping_mul(0x9e37_79b1) as usize >> (32 - KNOWN.ilog2());
-        let (known, function) = self.known[at];
+        let at = (name.as_ptr().addr() as u32).wrapping_mul(0x9e37_79b1) as usize >> (32 - CACHED_FUNCTIONS.ilog2());
+        let (known, function) = self.functions[at];
         if ptr::eq(known, name.as_ptr()) {
             return Ok(function);
         }
         let function = self.shared.modules.function(&self.shared, kernels, name)?;
-        self.known[at] = (name.as_ptr(), function);
+        self.functions[at] = (name.as_ptr(), function);
         Ok(function)
     }
 
@@ -126,17 +126,17 @@ impl CudaStream {
             let extra = if bytes == 0 { none } else { extra.as_mut_ptr() };
             (self.shared.api().launch)(function, x, y, z, a, b, c, shared_bytes, self.stream, none, extra)
         };
-        self.issued(result, "launching a kernel")
+        self.check_enqueued(result, "launching a kernel")
     }
 
     /// Checks the result of a call that enqueues work. A command that was enqueued belongs to the open batch.
-    pub(super) fn issued(&mut self, result: i32, doing: &str) -> Result<()> {
+    pub(super) fn check_enqueued(&mut self, result: i32, doing: &str) -> Result<()> {
         self.shared.check(result, doing)?;
         self.batch().count += 1;
         Ok(())
     }
 
-    fn not_while_recording(&self, what: &str) -> Result<()> {
+    fn refuse_while_recording(&self, what: &str) -> Result<()> {
         if self.recording.is_some() {
             fail!(InvalidArgument, "{what} can't be recorded: finish the recording first");
         }
@@ -149,7 +149,7 @@ impl CudaStream {
         // SAFETY: the range lies inside the allocation, which is kept.
         let result =
             unsafe { (self.shared.api().set_words)(memory.address + offset as u64, 0, bytes.div_ceil(4), self.stream) };
-        self.issued(result, "clearing memory")?;
+        self.check_enqueued(result, "clearing memory")?;
         self.keep_memory(memory);
         Ok(())
     }
@@ -180,24 +180,24 @@ unsafe impl Stream for CudaStream {
     }
 
     fn write(&mut self, to: &dyn Buffer, offset: usize, bytes: &[u8]) -> Result<()> {
-        self.not_while_recording("a write from the host")?;
+        self.refuse_while_recording("a write from the host")?;
         check_slice("write", to.size(), offset, bytes.len())?;
         let memory = of_device(to, &self.shared)?.clone();
-        self.send(&memory, offset, bytes)
+        self.upload(&memory, offset, bytes)
     }
 
     fn read(&mut self, from: &dyn Buffer, offset: usize, into: &mut [u8]) -> Result<()> {
-        self.not_while_recording("a read by the host")?;
+        self.refuse_while_recording("a read by the host")?;
         check_slice("read", from.size(), offset, into.len())?;
         if into.is_empty() {
             return self.synchronize();
         }
         let memory = of_device(from, &self.shared)?.clone();
-        self.bring(&memory, offset, into)
+        self.read_back(&memory, offset, into)
     }
 
     fn download(&mut self, from: Slice<'_>) -> Result<Box<dyn Download>> {
-        self.not_while_recording("a download")?;
+        self.refuse_while_recording("a download")?;
         check_slice("download", from.buffer.size(), from.offset, from.bytes)?;
         let memory = of_device(from.buffer, &self.shared)?.clone();
         Ok(Box::new(self.fetch(&memory, from.offset, from.bytes)?))
@@ -218,7 +218,7 @@ unsafe impl Stream for CudaStream {
         let (x, y) = (source.address + a as u64, target.address + b as u64);
         // SAFETY: both ranges lie inside their allocations, which are kept.
         let result = unsafe { (self.shared.api().copy_on_device)(y, x, bytes, self.stream) };
-        self.issued(result, "copying")?;
+        self.check_enqueued(result, "copying")?;
         self.keep_memory(source);
         self.keep_memory(target);
         self.close_if_full()
@@ -245,7 +245,7 @@ unsafe impl Stream for CudaStream {
     }
 
     fn wait(&mut self, event: &dyn Event) -> Result<()> {
-        self.not_while_recording("waiting for an event")?;
+        self.refuse_while_recording("waiting for an event")?;
         let Some(mark) = event.as_any().downcast_ref::<Mark>().filter(|mark| mark.is_of(&self.shared)) else {
             fail!(
                 InvalidArgument,
@@ -256,20 +256,20 @@ unsafe impl Stream for CudaStream {
         if mark.is_done()? {
             return Ok(());
         }
-        mark.hold_back(self.stream)?;
+        mark.enqueue_wait(self.stream)?;
         self.open.count += 1;
         Ok(())
     }
 
     fn timestamp(&mut self) -> Result<Arc<dyn Timestamp>> {
-        self.not_while_recording("a timestamp")?;
-        let taken = Taken::new(&self.shared, self.stream)?;
+        self.refuse_while_recording("a timestamp")?;
+        let taken = CudaTimestamp::new(&self.shared, self.stream)?;
         self.open.count += 1;
         Ok(taken)
     }
 
     fn start_recording(&mut self) -> Result<()> {
-        self.not_while_recording("a recording")?;
+        self.refuse_while_recording("a recording")?;
         self.point()?;
         recording::begin(&self.shared, self.stream)?;
         self.recording = Some(Batch::default());
@@ -284,7 +284,7 @@ unsafe impl Stream for CudaStream {
     }
 
     fn replay(&mut self, recording: &dyn Recording) -> Result<()> {
-        self.not_while_recording("a replay")?;
+        self.refuse_while_recording("a replay")?;
         let recording = recording.as_any().downcast_ref::<CudaRecording>();
         let Some(CudaRecording(graph)) = recording.filter(|recording| recording.0.is_of(&self.shared)) else {
             fail!(InvalidArgument, "the recording was not made on this opening of {}", self.shared.id());
@@ -302,7 +302,7 @@ unsafe impl Stream for CudaStream {
         if self.recording.is_some() {
             return Ok(());
         }
-        if self.shared.physical.driver.collects { self.is_through().map(|_| ()) } else { self.shared.usable() }
+        if self.shared.physical.driver.collects { self.poll_idle().map(|_| ()) } else { self.shared.usable() }
     }
 
     fn synchronize(&mut self) -> Result<()> {
@@ -311,7 +311,7 @@ unsafe impl Stream for CudaStream {
     }
 
     fn is_idle(&mut self) -> Result<bool> {
-        self.is_through()
+        self.poll_idle()
     }
 }
 

@@ -24,12 +24,12 @@ fn piece(bytes: usize) -> usize {
 
 impl CudaStream {
     /// Enqueues a copy of host bytes to memory. When it returns, the caller may reuse the bytes.
-    pub(super) fn send(&mut self, memory: &Arc<Allocation>, offset: usize, bytes: &[u8]) -> Result<()> {
+    pub(super) fn upload(&mut self, memory: &Arc<Allocation>, offset: usize, bytes: &[u8]) -> Result<()> {
         let _entered = self.shared.enter()?;
-        let mut under_way: [Option<Arc<Mark>>; PIECES] = Default::default();
+        let mut in_flight: [Option<Arc<Mark>>; PIECES] = Default::default();
         let size = piece(bytes.len());
         for (i, piece) in bytes.chunks(size).enumerate() {
-            let oldest = &mut under_way[i % PIECES];
+            let oldest = &mut in_flight[i % PIECES];
             if let Some(mark) = oldest.take() {
                 mark.wait_for(u64::MAX)?;
                 self.reap()?;
@@ -41,7 +41,7 @@ impl CudaStream {
                 self.shared.copy(piece, staging.host());
                 (self.shared.api().copy_to_device)(to, staging.host().cast(), piece.len(), self.stream)
             };
-            self.issued(result, "copying from the host")?;
+            self.check_enqueued(result, "copying from the host")?;
             self.keep_memory(memory);
             self.keep(staging);
             self.close_if_full()?;
@@ -53,7 +53,7 @@ impl CudaStream {
     }
 
     /// Copies from memory to the host after all enqueued work, and waits for the copy.
-    pub(super) fn bring(&mut self, memory: &Arc<Allocation>, offset: usize, into: &mut [u8]) -> Result<()> {
+    pub(super) fn read_back(&mut self, memory: &Arc<Allocation>, offset: usize, into: &mut [u8]) -> Result<()> {
         let _entered = self.shared.enter()?;
         let size = piece(into.len());
         if into.len() <= size {
@@ -64,10 +64,10 @@ impl CudaStream {
             unsafe { self.shared.copy(slice::from_raw_parts(staging.host(), into.len()), into.as_mut_ptr()) };
             return Ok(());
         }
-        let mut under_way: [Option<Pending>; PIECES] = Default::default();
+        let mut in_flight: [Option<Pending>; PIECES] = Default::default();
         let count = into.len().div_ceil(size);
         for i in 0..count + PIECES {
-            let oldest = &mut under_way[i % PIECES];
+            let oldest = &mut in_flight[i % PIECES];
             if let Some(pending) = oldest.take() {
                 pending.mark.wait_for(u64::MAX)?;
                 self.reap()?;
@@ -99,7 +99,7 @@ impl CudaStream {
             let from = memory.address + offset as u64;
             // SAFETY: both ranges lie inside their allocations, which are kept.
             let result = unsafe { (self.shared.api().copy_to_host)(staging.host().cast(), from, bytes, self.stream) };
-            self.issued(result, "copying to the host")?;
+            self.check_enqueued(result, "copying to the host")?;
             self.keep_memory(memory);
             self.keep(staging.clone());
         }

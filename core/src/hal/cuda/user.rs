@@ -62,7 +62,7 @@ unsafe impl Sync for Inner {}
 impl UserKernel {
     /// Checks a module and loads it. Errors: see [`crate::hal::Device::kernel`].
     pub fn new(shared: &Arc<Shared>, source: &KernelSource<'_>) -> Result<UserKernel> {
-        let entries = look(source.code)?;
+        let entries = declared_entries(source.code)?;
         if !source.constants.is_empty() {
             fail!(InvalidArgument, "a CUDA kernel takes no specialization constants; got {}", source.constants.len());
         }
@@ -148,7 +148,7 @@ const ELF: &[u8] = b"\x7fELF";
 const FATBIN: [u8; 4] = 0xba55_ed50_u32.to_le_bytes();
 
 /// Returns the kernels of a well-formed module; `None` for a fatbin, which only the driver can unpack.
-fn look(module: &[u8]) -> Result<Option<Vec<Entry>>> {
+fn declared_entries(module: &[u8]) -> Result<Option<Vec<Entry>>> {
     let spirv = 0x0723_0203_u32;
     if module.starts_with(&spirv.to_le_bytes()) || module.starts_with(&spirv.to_be_bytes()) {
         fail!(

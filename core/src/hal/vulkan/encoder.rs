@@ -1,6 +1,6 @@
 //! How an operation's kernels get into a command buffer, and the tiles of products and attention for Vulkan.
 
-use super::beside::{Use, Uses};
+use super::concurrent::{Use, Uses};
 use super::recorder::Recorder;
 use super::shared::Shared;
 use super::steps::{Step, Steps};

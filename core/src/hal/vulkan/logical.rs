@@ -59,9 +59,9 @@ pub struct Logical {
 }
 
 /// The devices of this process.
-static DEVICES: Devices = Devices(Mutex::new(Known { open: Vec::new(), staying: Vec::new() }));
+static DEVICES: Devices = Devices(Mutex::new(Known { open: Vec::new(), kept_open: Vec::new() }));
 /// Held while a device is made or destroyed.
-static CHANGING: Mutex<()> = Mutex::new(());
+static DEVICE_LIFETIMES: Mutex<()> = Mutex::new(());
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -73,7 +73,7 @@ struct Devices(Mutex<Known>);
 #[derive(Default)]
 struct Known {
     open: Vec<Weak<Logical>>,
-    staying: Vec<Arc<Logical>>,
+    kept_open: Vec<Arc<Logical>>,
 }
 
 impl Devices {
@@ -89,7 +89,7 @@ impl Devices {
         let device = Logical::probed(physical, id, opening)?;
         known.open.push(Arc::downgrade(&device));
         if physical.stays {
-            known.staying.push(device.clone());
+            known.kept_open.push(device.clone());
         }
         Ok(device)
     }
@@ -122,8 +122,8 @@ impl Logical {
         #[cfg(not(any(test, feature = "cts")))]
         let _ = opening;
         let instance = instance()?;
-        if let Some(lacks) = physical.lacks {
-            fail!(Unsupported, "{id} ({}) has no {lacks}, which adead needs", physical.name);
+        if let Some(feature) = physical.missing_feature {
+            fail!(Unsupported, "{id} ({}) has no {feature}, which adead needs", physical.name);
         }
         let Some(compute) = compute_family(instance, physical.handle) else {
             fail!(Unsupported, "{id} ({}) has no compute queue", physical.name);
@@ -131,7 +131,7 @@ impl Logical {
         let mut families = vec![compute];
         families.extend(transfer_family(instance, physical.handle));
         #[allow(unused_mut)]
-        let mut push = physical.has.push_descriptor;
+        let mut push = physical.optional.push_descriptor;
         #[cfg(any(test, feature = "cts"))]
         if opening.plain {
             families.truncate(1);
@@ -173,7 +173,7 @@ impl Logical {
         let (memory, pipelines) = match (memory, pipelines) {
             (Ok(memory), Ok(pipelines)) => (memory, pipelines),
             (Err(error), _) | (_, Err(error)) => {
-                let _changing = lock(&CHANGING);
+                let _changing = lock(&DEVICE_LIFETIMES);
                 // SAFETY: everything made from the device is gone.
                 unsafe { (api.destroy_device)(device, ptr::null()) };
                 return Err(error);
@@ -235,8 +235,8 @@ impl Logical {
     }
 
     /// Waits until the device is idle, even if it is lost. Does nothing in a forked child, which has no driver.
-    pub fn quiet(&self) {
-        if self.is_here() {
+    pub fn wait_idle(&self) {
+        if self.opened_in_this_process() {
             let held: Vec<_> = self.queues.iter().map(|queue| lock(&queue.handle)).collect();
             // SAFETY: all queues are locked, so no thread submits work meanwhile.
             let _ = unsafe { (self.api.device_wait_idle)(self.device) };
@@ -259,7 +259,7 @@ impl Logical {
         if self.is_lost() {
             return Err(self.lost());
         }
-        if !self.is_here() {
+        if !self.opened_in_this_process() {
             fail!(
                 BackendUnavailable,
                 "{} was opened before this process was forked, and can't be used here: fork first",
@@ -271,7 +271,7 @@ impl Logical {
 
     /// Returns whether this process made the device. A forked child has the handles without a driver behind them, so it
     /// must not destroy anything.
-    pub fn is_here(&self) -> bool {
+    pub fn opened_in_this_process(&self) -> bool {
         self.process == crate::process::id()
     }
 
@@ -308,10 +308,10 @@ impl Logical {
 impl Drop for Logical {
     fn drop(&mut self) {
         let _environment = DefaultEnvironment::enter();
-        if !self.is_here() {
+        if !self.opened_in_this_process() {
             return;
         }
-        let _changing = lock(&CHANGING);
+        let _changing = lock(&DEVICE_LIFETIMES);
         // SAFETY: every user of the device held a reference, so none is left. What the device itself owns is destroyed
         // first.
         unsafe {
@@ -335,12 +335,12 @@ fn create(instance: &Instance, physical: &Physical, families: &[u32], push: bool
     if push {
         extensions.push(vk::KHR_PUSH_DESCRIPTOR_NAME.as_ptr());
     }
-    if physical.has.memory_budget {
+    if physical.optional.memory_budget {
         extensions.push(vk::EXT_MEMORY_BUDGET_NAME.as_ptr());
     }
     // Only users' kernels use descriptors, and the driver checks only accesses through descriptors.
     let mut robustness2 = vk::PhysicalDeviceRobustness2FeaturesEXT::default().robust_buffer_access2(true);
-    let robust2 = robust && physical.has.robustness2;
+    let robust2 = robust && physical.optional.robustness2;
     if robust2 {
         extensions.push(vk::EXT_ROBUSTNESS2_NAME.as_ptr());
     }
@@ -360,7 +360,7 @@ fn create(instance: &Instance, physical: &Physical, families: &[u32], push: bool
         info = info.push_next(&mut robustness2);
     }
     let mut device = vk::Device::null();
-    let _changing = lock(&CHANGING);
+    let _changing = lock(&DEVICE_LIFETIMES);
     // SAFETY: the structures live until the call returns.
     let result = unsafe { (instance.api.create_device)(physical.handle, &info, ptr::null(), &mut device) };
     match result {

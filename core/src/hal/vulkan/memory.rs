@@ -237,7 +237,7 @@ impl Logical {
 
     /// Returns a block to the driver. No part of it may be in use.
     pub fn free_block(&self, block: Block) {
-        if !self.is_here() {
+        if !self.opened_in_this_process() {
             return;
         }
         // SAFETY: both handles are null or of this device. No part of the block is in use, so no work uses it either.

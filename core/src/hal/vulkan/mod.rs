@@ -5,7 +5,7 @@
 //! descriptors.
 
 mod api;
-mod beside;
+mod concurrent;
 mod encoder;
 mod logical;
 mod memory;

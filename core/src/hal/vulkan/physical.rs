@@ -25,8 +25,8 @@ pub struct Physical {
     /// Multiprocessors; 0 if the driver doesn't report their number.
     pub units: usize,
     /// A needed feature that the device lacks; `None` if adead can use it.
-    pub lacks: Option<&'static str>,
-    pub has: Has,
+    pub missing_feature: Option<&'static str>,
+    pub optional: OptionalFeatures,
     /// The supported features. Opening the device enables them.
     pub features: vk::PhysicalDeviceFeatures,
     pub features11: vk::PhysicalDeviceVulkan11Features<'static>,
@@ -53,7 +53,7 @@ const LLVMPIPE_ITERATIONS: u32 = 0xffff;
 
 /// Optional features that the device has.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Has {
+pub struct OptionalFeatures {
     pub memory_budget: bool,
     pub push_descriptor: bool,
     pub shuffle: bool,
@@ -87,7 +87,7 @@ pub fn enumerate() -> Result<Vec<Physical>> {
     }
     let mut devices = Vec::new();
     let looked: Vec<Physical> =
-        handles[..count as usize].iter().map(|&handle| Physical::look(instance, handle)).collect();
+        handles[..count as usize].iter().map(|&handle| Physical::inspect(instance, handle)).collect();
     for kind in [DeviceKind::Discrete, DeviceKind::Integrated, DeviceKind::Virtual, DeviceKind::Software] {
         devices.extend(looked.iter().filter(|device| device.kind == kind).cloned());
     }
@@ -99,7 +99,7 @@ pub fn enumerate() -> Result<Vec<Physical>> {
 }
 
 impl Physical {
-    fn look(instance: &Instance, handle: vk::PhysicalDevice) -> Physical {
+    fn inspect(instance: &Instance, handle: vk::PhysicalDevice) -> Physical {
         let api = &instance.api;
         let extensions = extensions(instance, handle);
         let offers = |name: &std::ffi::CStr| {
@@ -150,7 +150,7 @@ impl Physical {
         vulkan11.p_next = ptr::null_mut();
         vulkan12.p_next = ptr::null_mut();
 
-        let lacks = match () {
+        let missing_feature = match () {
             () if old => Some("Vulkan 1.2"),
             () if vulkan12.timeline_semaphore == 0 => Some("timeline semaphores"),
             () if vulkan12.buffer_device_address == 0 => Some("buffer device addresses"),
@@ -179,8 +179,8 @@ impl Physical {
             api_version: properties.api_version,
             memory: heaps(instance, handle, false).0,
             units: (sm.shader_sm_count) as usize,
-            lacks,
-            has: Has {
+            missing_feature,
+            optional: OptionalFeatures {
                 memory_budget: offers(vk::EXT_MEMORY_BUDGET_NAME),
                 push_descriptor: offers(vk::KHR_PUSH_DESCRIPTOR_NAME),
                 robustness2: robustness2.robust_buffer_access2 != 0,
@@ -205,7 +205,7 @@ impl Physical {
     /// Returns the bytes of its memory, and the bytes still free for this process if the driver reports them.
     pub fn memory_now(&self) -> (u64, Option<u64>) {
         match instance() {
-            Ok(instance) => heaps(instance, self.handle, self.has.memory_budget),
+            Ok(instance) => heaps(instance, self.handle, self.optional.memory_budget),
             Err(_) => (self.memory, None),
         }
     }

@@ -21,12 +21,12 @@ pub const FIRST_OWN: u32 = 10;
 pub struct Pipelines {
     /// The layout of every operation's kernel: push constants and no descriptors.
     pub layout: vk::PipelineLayout,
-    made: [RwLock<Vec<Made>>; Kernels::COUNT],
+    compiled: [RwLock<Vec<Compiled>>; Kernels::COUNT],
     cache: Mutex<Cache>,
 }
 
 /// A kernel's own constants, and the pipeline that was compiled with them.
-type Made = (Box<[u32]>, vk::Pipeline);
+type Compiled = (Box<[u32]>, vk::Pipeline);
 
 struct Cache {
     handle: vk::PipelineCache,
@@ -56,8 +56,8 @@ impl Pipelines {
         }
         // Without a cache, pipelines are compiled all the same.
         let handle = new_cache(api, device, &[]).unwrap_or_default();
-        let made = std::array::from_fn(|_| RwLock::new(Vec::new()));
-        Ok(Pipelines { layout, made, cache: Mutex::new(Cache { handle, files: Vec::new(), made: false }) })
+        let compiled = std::array::from_fn(|_| RwLock::new(Vec::new()));
+        Ok(Pipelines { layout, compiled, cache: Mutex::new(Cache { handle, files: Vec::new(), made: false }) })
     }
 
     /// Also keeps the cache in a file in `folder`. Reads the file if it exists and is of this driver build.
@@ -94,8 +94,8 @@ impl Pipelines {
 
     /// Returns the pipeline of a kernel with these constants, and compiles it at first use.
     pub fn get(&self, shared: &Shared, kernels: Kernels, constants: &[u32]) -> Result<vk::Pipeline> {
-        let slot = &self.made[kernels as usize];
-        let find = |made: &[Made]| made.iter().find(|(own, _)| **own == *constants).map(|&(_, pipeline)| pipeline);
+        let slot = &self.compiled[kernels as usize];
+        let find = |made: &[Compiled]| made.iter().find(|(own, _)| **own == *constants).map(|&(_, pipeline)| pipeline);
         if let Some(pipeline) = find(&slot.read().unwrap_or_else(PoisonError::into_inner)) {
             return Ok(pipeline);
         }
@@ -205,8 +205,8 @@ impl Pipelines {
         self.save(api, device, physical);
         // SAFETY: everything is of this device, and nothing is in use.
         unsafe {
-            for made in &self.made {
-                for (_, pipeline) in made.write().unwrap_or_else(PoisonError::into_inner).drain(..) {
+            for pipelines in &self.compiled {
+                for (_, pipeline) in pipelines.write().unwrap_or_else(PoisonError::into_inner).drain(..) {
                     (api.destroy_pipeline)(device, pipeline, ptr::null());
                 }
             }

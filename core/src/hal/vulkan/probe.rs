@@ -48,7 +48,7 @@ pub fn decide(logical: &Arc<Logical>) -> Result<Modes> {
     let cases = cases();
     let expected = default_environment(|| cases.iter().map(expected).collect::<Vec<u32>>());
     let physical = &logical.physical;
-    let subgroup = if physical.has.shuffle { physical.subgroup } else { 1 };
+    let subgroup = if physical.optional.shuffle { physical.subgroup } else { 1 };
     let mut modes = Modes { fma: 0, exact_divide: 1, subgroup };
     for round in 0.. {
         let found = run(&Arc::new(Shared::trial(logical, modes)), &cases, round)?;

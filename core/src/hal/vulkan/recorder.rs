@@ -1,6 +1,6 @@
 //! A command buffer under construction, and everything that must live until its work is done.
 
-use super::beside::{Stretch, Uses};
+use super::concurrent::{ConcurrentKernels, Uses};
 use super::logical::Lane;
 use super::memory::{Allocation, Space};
 use super::shared::Shared;
@@ -14,7 +14,7 @@ use std::ptr;
 use std::sync::Arc;
 
 /// Something that work uses, kept alive until the work is done.
-pub type Kept = Arc<dyn Any + Send + Sync>;
+pub type KeepAlive = Arc<dyn Any + Send + Sync>;
 
 /// A command buffer with its own command pool.
 pub struct Recorder {
@@ -22,7 +22,7 @@ pub struct Recorder {
     pub lane: Lane,
     pool: vk::CommandPool,
     pub commands: vk::CommandBuffer,
-    kept: Vec<Kept>,
+    kept: Vec<KeepAlive>,
     faults: Vec<(Arc<Allocation>, Explain)>,
     /// Memory for kernels' parameters, and the bytes taken of it.
     parameters: Option<(Arc<Allocation>, usize)>,
@@ -30,7 +30,7 @@ pub struct Recorder {
     /// The kind of the last command.
     last: Option<Kind>,
     /// What the kernels since the last barrier use.
-    stretch: Stretch,
+    concurrent: ConcurrentKernels,
     /// The number of commands in the buffer.
     pub count: u32,
     state: State,
@@ -48,9 +48,9 @@ enum State {
     /// It is being recorded.
     Begun,
     /// It is complete, and its work is done.
-    Old,
+    Finished,
     /// It is complete, and will be submitted again unchanged.
-    Again,
+    Reused,
 }
 
 // SAFETY: only the thread that owns the recorder writes the mapped parameters.
@@ -79,7 +79,7 @@ impl Recorder {
             parameters: None,
             bound: vk::Pipeline::null(),
             last: None,
-            stretch: Stretch::default(),
+            concurrent: ConcurrentKernels::default(),
             count: 0,
             state: State::Initial,
             recipe: None,
@@ -119,7 +119,7 @@ impl Recorder {
         if self.state == State::Begun {
             return Ok(());
         }
-        let again = self.state == State::Again;
+        let again = self.state == State::Reused;
         if self.state != State::Initial {
             self.state = State::Initial;
             let flags = vk::CommandPoolResetFlags::empty();
@@ -139,8 +139,8 @@ impl Recorder {
     /// only command last time was the same, it is submitted again unchanged.
     pub fn record(&mut self, steps: Steps, uses: &Uses) -> Result<()> {
         let same = |old: &Steps| old.len() == steps.len() && old.iter().zip(&steps).all(|(old, new)| old.repeats(new));
-        if self.state == State::Old && self.recipe.as_ref().is_some_and(same) {
-            self.state = State::Again;
+        if self.state == State::Finished && self.recipe.as_ref().is_some_and(same) {
+            self.state = State::Reused;
             self.count = steps.len() as u32;
             return Ok(());
         }
@@ -154,7 +154,7 @@ impl Recorder {
 
     fn play(&mut self, steps: &Steps, uses: &Uses) {
         let layout = self.shared.pipelines.layout;
-        let beside = self.last == Some(Kind::Kernel) && self.stretch.admits(uses);
+        let beside = self.last == Some(Kind::Kernel) && self.concurrent.admits(uses);
         for (i, step) in steps.iter().enumerate() {
             match step {
                 Step::Clear(memory) => self.clear(memory, 0, memory.bytes()),
@@ -172,14 +172,14 @@ impl Recorder {
         }
         match steps.as_slice() {
             [] => {}
-            [Step::Kernel { .. }] if beside => self.stretch.join(uses),
-            _ => self.stretch.begin(uses),
+            [Step::Kernel { .. }] if beside => self.concurrent.join(uses),
+            _ => self.concurrent.begin(uses),
         }
     }
 
     /// Ends the buffer, and makes visible to the host what it will read.
     pub fn end(&mut self) -> Result<()> {
-        if self.state == State::Again {
+        if self.state == State::Reused {
             return Ok(());
         }
         self.start()?;
@@ -193,7 +193,7 @@ impl Recorder {
         if self.recipe.as_ref().is_some_and(|steps| steps.len() != self.count as usize) {
             self.recipe = None;
         }
-        self.state = State::Old;
+        self.state = State::Finished;
         // SAFETY: the buffer was begun.
         let result = unsafe { (self.shared.api.end_command_buffer)(self.commands) };
         self.shared.check(result, "ending a command buffer")
@@ -207,10 +207,10 @@ impl Recorder {
         self.parameters = None;
         self.bound = vk::Pipeline::null();
         self.last = None;
-        self.stretch.end();
+        self.concurrent.end();
         self.count = 0;
         self.to_host = false;
-        self.state = State::Old;
+        self.state = State::Finished;
         found
     }
 
@@ -227,7 +227,7 @@ impl Recorder {
     }
 
     /// Keeps something alive until the work is done.
-    pub fn keep(&mut self, what: Kept) {
+    pub fn keep(&mut self, what: KeepAlive) {
         self.kept.push(what);
     }
 
@@ -235,7 +235,7 @@ impl Recorder {
     /// queue.
     pub fn barrier(&mut self, next: Kind) {
         let before = self.last.replace(next);
-        self.stretch.end();
+        self.concurrent.end();
         // At the buffer's start the earlier kind is unknown. Naming it makes a barrier between kernels several times as
         // fast.
         let (from, written) = before.map_or((ALL, vk::AccessFlags::MEMORY_WRITE), |kind| (kind.stage(), kind.writes()));
@@ -381,7 +381,7 @@ impl Recorder {
 impl Drop for Recorder {
     fn drop(&mut self) {
         let _environment = DefaultEnvironment::enter();
-        if self.shared.is_here() {
+        if self.shared.opened_in_this_process() {
             // SAFETY: the owner has waited for the work before the drop. Destroying the pool frees its command buffer.
             unsafe { (self.shared.api.destroy_command_pool)(self.shared.device, self.pool, ptr::null()) };
         }

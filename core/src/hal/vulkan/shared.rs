@@ -107,7 +107,7 @@ impl Shared {
 impl Drop for Shared {
     fn drop(&mut self) {
         let _environment = DefaultEnvironment::enter();
-        if self.is_here() {
+        if self.opened_in_this_process() {
             self.logical.leave();
         }
     }

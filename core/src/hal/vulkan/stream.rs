@@ -9,7 +9,7 @@ use super::logical::Lane;
 use super::memory::Allocation;
 use super::recorder::Recorder;
 use super::shared::Shared;
-use super::timeline::{Point, Taken, Timeline};
+use super::timeline::{Point, Timeline, VulkanTimestamp};
 use super::transfer::lane_of;
 use super::user::UserKernel;
 use super::{VulkanBuffer, VulkanRecording};
@@ -192,7 +192,7 @@ impl VulkanStream {
         Ok(Point { timeline: self.timeline.clone(), value: self.last })
     }
 
-    fn not_while_recording(&self, what: &str) -> Result<()> {
+    fn refuse_while_recording(&self, what: &str) -> Result<()> {
         if self.recording.is_some() {
             fail!(InvalidArgument, "{what} can't be recorded: finish the recording first");
         }
@@ -225,23 +225,23 @@ unsafe impl Stream for VulkanStream {
     }
 
     fn write(&mut self, to: &dyn Buffer, offset: usize, bytes: &[u8]) -> Result<()> {
-        self.not_while_recording("a write from the host")?;
+        self.refuse_while_recording("a write from the host")?;
         check_slice("write", to.size(), offset, bytes.len())?;
         let memory = of_device(to, &self.shared)?.clone();
         self.upload(&memory, offset, bytes)
     }
 
     fn read(&mut self, from: &dyn Buffer, offset: usize, into: &mut [u8]) -> Result<()> {
-        self.not_while_recording("a read by the host")?;
+        self.refuse_while_recording("a read by the host")?;
         check_slice("read", from.size(), offset, into.len())?;
         if into.is_empty() {
             return self.synchronize();
         }
-        self.bring(from, offset, into)
+        self.read_back(from, offset, into)
     }
 
     fn download(&mut self, from: Slice<'_>) -> Result<Box<dyn Download>> {
-        self.not_while_recording("a download")?;
+        self.refuse_while_recording("a download")?;
         check_slice("download", from.buffer.size(), from.offset, from.bytes)?;
         Ok(Box::new(self.fetch(from, lane_of(from.bytes))?))
     }
@@ -287,7 +287,7 @@ unsafe impl Stream for VulkanStream {
     }
 
     fn wait(&mut self, event: &dyn Event) -> Result<()> {
-        self.not_while_recording("waiting for an event")?;
+        self.refuse_while_recording("waiting for an event")?;
         let Some(point) = event.as_any().downcast_ref::<Point>().filter(|point| point.is_of(&self.shared)) else {
             fail!(
                 InvalidArgument,
@@ -305,17 +305,17 @@ unsafe impl Stream for VulkanStream {
     }
 
     fn timestamp(&mut self) -> Result<Arc<dyn Timestamp>> {
-        self.not_while_recording("a timestamp")?;
+        self.refuse_while_recording("a timestamp")?;
         // Opens the command buffer that takes the timestamp. It will be submitted with the next number.
         self.recorder(Lane::Compute)?.start()?;
         let point = Point { timeline: self.timeline.clone(), value: self.last + 1 };
-        let taken = Taken::new(self.recorder(Lane::Compute)?, point)?;
+        let taken = VulkanTimestamp::new(self.recorder(Lane::Compute)?, point)?;
         self.send_if_useful()?;
         Ok(taken)
     }
 
     fn start_recording(&mut self) -> Result<()> {
-        self.not_while_recording("a recording")?;
+        self.refuse_while_recording("a recording")?;
         self.submit_open()?;
         let mut recorder = Recorder::new(&self.shared, Lane::Compute)?;
         recorder.begin_recording()?;
@@ -332,7 +332,7 @@ unsafe impl Stream for VulkanStream {
     }
 
     fn replay(&mut self, recording: &dyn Recording) -> Result<()> {
-        self.not_while_recording("a replay")?;
+        self.refuse_while_recording("a replay")?;
         let recording = recording.as_any().downcast_ref::<VulkanRecording>();
         let Some(recording) = recording.filter(|recording| Arc::ptr_eq(&recording.0.shared, &self.shared)) else {
             fail!(InvalidArgument, "the recording was not made on this opening of {}", self.shared.info.id);
@@ -362,11 +362,11 @@ impl Drop for VulkanStream {
     fn drop(&mut self) {
         let _environment = DefaultEnvironment::enter();
         // The device must be done with the stream's command buffers before they are destroyed.
-        let done = self.submit_open().and_then(|()| self.timeline.settle());
+        let done = self.submit_open().and_then(|()| self.timeline.wait_for_all());
         if done.is_err() {
             // The device is lost, or this is a forked child. On a lost device, work may still run: wait for the whole
             // device.
-            self.shared.quiet();
+            self.shared.wait_idle();
         }
     }
 }

@@ -39,7 +39,7 @@ struct Sent {
     /// The highest number that a submitted signal gives the semaphore.
     signalled: u64,
     /// The marks in flight, each with the number of its submission.
-    flying: VecDeque<(u64, Mark)>,
+    in_flight: VecDeque<(u64, Mark)>,
     idle: Vec<Mark>,
     /// The command pool of the marks; null before the first mark.
     pool: vk::CommandPool,
@@ -68,7 +68,7 @@ impl Timeline {
             last: 0,
             lane: Lane::Compute,
             signalled: 0,
-            flying: VecDeque::new(),
+            in_flight: VecDeque::new(),
             idle: Vec::new(),
             pool: vk::CommandPool::null(),
         };
@@ -114,7 +114,7 @@ impl Timeline {
         }
         let submitted = self.shared.submit(lane, &info);
         match (mark, &submitted) {
-            (Some(mark), Ok(())) => sent.flying.push_back((next[0], mark)),
+            (Some(mark), Ok(())) => sent.in_flight.push_back((next[0], mark)),
             (Some(mark), Err(_)) => sent.idle.push(mark),
             (None, Ok(())) => sent.signalled = next[0],
             (None, Err(_)) => {}
@@ -189,7 +189,7 @@ impl Timeline {
         self.shared.usable()?;
         let mut sent = self.sent();
         let mut value = self.seen.load(Relaxed);
-        while let Some(&(number, Mark { event, .. })) = sent.flying.front() {
+        while let Some(&(number, Mark { event, .. })) = sent.in_flight.front() {
             // SAFETY: the mark's event exists until the timeline is dropped.
             let status = unsafe { (self.shared.api.event_status)(self.shared.device, event) };
             self.shared.check(status, "asking how far the device is")?;
@@ -197,7 +197,7 @@ impl Timeline {
                 break;
             }
             value = value.max(number);
-            let mark = sent.flying.pop_front().map(|(_, mark)| mark);
+            let mark = sent.in_flight.pop_front().map(|(_, mark)| mark);
             sent.idle.extend(mark);
         }
         if sent.signalled > value {
@@ -226,7 +226,7 @@ impl Timeline {
             return Ok(true);
         }
         self.shared.usable()?;
-        if self.look_out(value, nanoseconds)? {
+        if self.poll(value, nanoseconds)? {
             return Ok(true);
         }
         self.sleep(value, nanoseconds)
@@ -249,7 +249,7 @@ impl Timeline {
 
     /// Waits for all submissions through the semaphore, before what they use is destroyed. A set event isn't enough:
     /// its command buffer hasn't ended yet.
-    pub fn settle(&self) -> Result<()> {
+    pub fn wait_for_all(&self) -> Result<()> {
         let last = self.sent().last;
         if last == 0 {
             return Ok(());
@@ -259,12 +259,12 @@ impl Timeline {
     }
 
     /// Polls for a while before sleeping, because waking a thread takes longer than most small kernels.
-    fn look_out(&self, value: u64, nanoseconds: u64) -> Result<bool> {
+    fn poll(&self, value: u64, nanoseconds: u64) -> Result<bool> {
         if self.shared.is_software() {
             // A software device needs the processor for the work itself.
             return Ok(false);
         }
-        let (start, most) = (Instant::now(), LOOK_OUT.min(Duration::from_nanos(nanoseconds)));
+        let (start, most) = (Instant::now(), POLL_TIME.min(Duration::from_nanos(nanoseconds)));
         loop {
             for _ in 0..16 {
                 if self.value()? >= value {
@@ -280,22 +280,22 @@ impl Timeline {
 }
 
 /// How long a wait polls before it sleeps. With 200 µs, calls of 150 µs on an H200 sometimes took up to 450 µs more.
-const LOOK_OUT: Duration = Duration::from_millis(2);
+const POLL_TIME: Duration = Duration::from_millis(2);
 
 impl Drop for Timeline {
     fn drop(&mut self) {
         let _environment = DefaultEnvironment::enter();
         let (api, device) = (&self.shared.api, self.shared.device);
-        if !self.shared.is_here() {
+        if !self.shared.opened_in_this_process() {
             return;
         }
         if self.shared.is_software() {
             // Mesa's submission thread releases the semaphores that a submission waited for only after the submission's
             // end is visible. If the semaphore were gone then, that thread would wait forever for its lock.
-            self.shared.quiet();
+            self.shared.wait_idle();
         }
         let sent = self.sent.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let marks = sent.idle.drain(..).chain(sent.flying.drain(..).map(|(_, mark)| mark));
+        let marks = sent.idle.drain(..).chain(sent.in_flight.drain(..).map(|(_, mark)| mark));
         // SAFETY: submissions of other streams that use the semaphore hold the timeline, and the stream has waited for
         // its own submissions. So nothing uses it.
         unsafe {
@@ -343,7 +343,7 @@ unsafe impl Event for Point {
 }
 
 /// A timestamp. It keeps the query that it reads.
-pub struct Taken {
+pub struct VulkanTimestamp {
     shared: Arc<Shared>,
     query: Arc<Query>,
     point: Point,
@@ -355,9 +355,9 @@ struct Query {
     pool: vk::QueryPool,
 }
 
-impl Taken {
+impl VulkanTimestamp {
     /// Records a timestamp. It is valid once `point` is reached.
-    pub fn new(recorder: &mut Recorder, point: Point) -> Result<Arc<Taken>> {
+    pub fn new(recorder: &mut Recorder, point: Point) -> Result<Arc<VulkanTimestamp>> {
         let shared = recorder.shared.clone();
         if shared.physical.limits.timestamp_compute_and_graphics == 0 || recorder.lane != Lane::Compute {
             fail!(Unsupported, "{} has no timestamps", shared.info.id);
@@ -376,12 +376,12 @@ impl Taken {
             (shared.api.cmd_write_timestamp)(recorder.commands, stage, pool, 0);
         }
         recorder.keep(query.clone());
-        Ok(Arc::new(Taken { shared, query, point }))
+        Ok(Arc::new(VulkanTimestamp { shared, query, point }))
     }
 }
 
 // SAFETY: it keeps the query that it reads.
-unsafe impl Timestamp for Taken {
+unsafe impl Timestamp for VulkanTimestamp {
     fn nanoseconds(&self) -> Result<u64> {
         if !self.point.is_done()? {
             fail!(NotReady, "the device has not reached this timestamp yet: wait for an event or the stream");
@@ -403,7 +403,7 @@ unsafe impl Timestamp for Taken {
 impl Drop for Query {
     fn drop(&mut self) {
         let _environment = DefaultEnvironment::enter();
-        if self.shared.is_here() {
+        if self.shared.opened_in_this_process() {
             // SAFETY: command buffers that use the pool hold the query, so none uses it any more.
             unsafe { (self.shared.api.destroy_query_pool)(self.shared.device, self.pool, ptr::null()) };
         }

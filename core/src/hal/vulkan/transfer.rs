@@ -26,10 +26,10 @@ impl VulkanStream {
     /// Enqueues a copy of host bytes to memory. When it returns, the caller may reuse the bytes.
     pub(super) fn upload(&mut self, memory: &Arc<Allocation>, offset: usize, bytes: &[u8]) -> Result<()> {
         let lane = lane_of(bytes.len());
-        let mut under_way = VecDeque::new();
+        let mut in_flight = VecDeque::new();
         for (i, piece) in bytes.chunks(PIECE).enumerate() {
-            if under_way.len() == PIECES
-                && let Some(oldest) = under_way.pop_front()
+            if in_flight.len() == PIECES
+                && let Some(oldest) = in_flight.pop_front()
             {
                 self.timeline.wait(oldest, u64::MAX)?;
                 self.reap()?;
@@ -43,16 +43,16 @@ impl VulkanStream {
             })?;
             if bytes.len() > PIECE {
                 self.submit_open()?;
-                under_way.push_back(self.last);
+                in_flight.push_back(self.last);
             }
         }
         Ok(())
     }
 
     /// Copies from a buffer to the host after all enqueued work, and waits for the copy.
-    pub(super) fn bring(&mut self, from: &dyn Buffer, offset: usize, into: &mut [u8]) -> Result<()> {
+    pub(super) fn read_back(&mut self, from: &dyn Buffer, offset: usize, into: &mut [u8]) -> Result<()> {
         let lane = lane_of(into.len());
-        let mut under_way: VecDeque<Pending> = VecDeque::new();
+        let mut in_flight: VecDeque<Pending> = VecDeque::new();
         let mut arrived = 0;
         let mut finish = |pending: Pending, into: &mut [u8]| {
             let part = arrived..arrived + pending.bytes;
@@ -61,18 +61,18 @@ impl VulkanStream {
         };
         for start in (0..into.len()).step_by(PIECE) {
             let bytes = PIECE.min(into.len() - start);
-            under_way.push_back(self.fetch(Slice { buffer: from, offset: offset + start, bytes }, lane)?);
+            in_flight.push_back(self.fetch(Slice { buffer: from, offset: offset + start, bytes }, lane)?);
             if start == 0 {
                 // The bytes may result from invalid data. Then the error is the answer, and nothing is copied.
                 self.synchronize()?;
             }
-            if under_way.len() == PIECES
-                && let Some(oldest) = under_way.pop_front()
+            if in_flight.len() == PIECES
+                && let Some(oldest) = in_flight.pop_front()
             {
                 finish(oldest, into)?;
             }
         }
-        under_way.into_iter().try_for_each(|pending| finish(pending, into))
+        in_flight.into_iter().try_for_each(|pending| finish(pending, into))
     }
 
     /// Enqueues a copy of part of a buffer to staging memory, and returns the pending download.

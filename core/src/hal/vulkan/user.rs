@@ -47,7 +47,7 @@ struct Sets {
 }
 
 /// Descriptor sets in use by work. Dropping it makes them idle again.
-struct Lent {
+struct SetsInUse {
     of: Arc<Inner>,
     sets: Option<Sets>,
 }
@@ -83,7 +83,7 @@ impl UserKernel {
             idle: Mutex::new(Vec::new()),
             entry,
         };
-        inner.take_bindings()?;
+        inner.read_bindings()?;
         inner.make_layouts()?;
         let name = CString::new(inner.entry.name.as_str());
         let name = name.map_err(|_| Error::new(Status::InvalidKernel, "an entry point's name contains a NUL byte"))?;
@@ -169,8 +169,8 @@ impl UserKernel {
                 range: *range,
             })
             .collect();
-        let lent = if inner.pushes || infos.is_empty() { None } else { Some(inner.lend()?) };
-        let sets: &[vk::DescriptorSet] = lent.as_ref().map_or(&[], |lent| lent.sets());
+        let in_use = if inner.pushes || infos.is_empty() { None } else { Some(inner.acquire_sets()?) };
+        let sets: &[vk::DescriptorSet] = in_use.as_ref().map_or(&[], |in_use| in_use.sets());
         let writes: SmallVec<[vk::WriteDescriptorSet<'_>; 8]> = infos
             .iter()
             .zip(&inner.parameters)
@@ -189,7 +189,7 @@ impl UserKernel {
         // SAFETY: the command buffer is being recorded, and the structures live until each call returns. No work uses
         // the sets, and the recorder keeps the buffers that they name until this work is done.
         unsafe {
-            match (inner.shared.push_descriptors, lent.is_some()) {
+            match (inner.shared.push_descriptors, in_use.is_some()) {
                 (_, true) => {
                     (api.update_descriptor_sets)(inner.shared.device, count, writes.as_ptr(), 0, ptr::null());
                     let (count, layout) = (sets.len() as u32, inner.layout);
@@ -209,8 +209,8 @@ impl UserKernel {
         recorder.groups(groups);
         recorder.keep(inner.clone());
         call.0.iter().for_each(|(memory, ..)| recorder.keep(memory.clone()));
-        if let Some(lent) = lent {
-            recorder.keep(Arc::new(lent));
+        if let Some(in_use) = in_use {
+            recorder.keep(Arc::new(in_use));
         }
         Ok(())
     }
@@ -218,7 +218,7 @@ impl UserKernel {
 
 impl Inner {
     /// Makes the parameters from the bindings.
-    fn take_bindings(&mut self) -> Result<()> {
+    fn read_bindings(&mut self) -> Result<()> {
         let sets = self.shared.physical.limits.max_bound_descriptor_sets;
         // The bindings are sorted by set and binding.
         for binding in &self.entry.bindings {
@@ -283,13 +283,13 @@ impl Inner {
     }
 
     /// Returns descriptor sets for a call: idle ones, or new ones.
-    fn lend(self: &Arc<Self>) -> Result<Lent> {
+    fn acquire_sets(self: &Arc<Self>) -> Result<SetsInUse> {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let sets = match idle {
             Some(sets) => sets,
             None => self.new_sets()?,
         };
-        Ok(Lent { of: self.clone(), sets: Some(sets) })
+        Ok(SetsInUse { of: self.clone(), sets: Some(sets) })
     }
 
     fn new_sets(&self) -> Result<Sets> {
@@ -318,13 +318,13 @@ impl Inner {
 /// Every device with push descriptors supports at least this many in a set.
 const MOST_PUSHED: usize = 32;
 
-impl Lent {
+impl SetsInUse {
     fn sets(&self) -> &[vk::DescriptorSet] {
         self.sets.as_ref().map_or(&[], |sets| &sets.sets)
     }
 }
 
-impl Drop for Lent {
+impl Drop for SetsInUse {
     fn drop(&mut self) {
         let sets = self.sets.take();
         self.of.idle.lock().unwrap_or_else(PoisonError::into_inner).extend(sets);
@@ -335,7 +335,7 @@ impl Drop for Inner {
     fn drop(&mut self) {
         let _environment = DefaultEnvironment::enter();
         let (api, device) = (&self.shared.api, self.shared.device);
-        if !self.shared.is_here() {
+        if !self.shared.opened_in_this_process() {
             return;
         }
         // SAFETY: work that uses the kernel holds it, so no work does any more.

@@ -3,7 +3,7 @@
 
 use smallvec::SmallVec;
 
-/// Each new command is compared with at most this many operands. With more, a barrier ends the stretch.
+/// Each new command is compared with at most this many operands. With more, a barrier ends the kernels.
 const MOST: usize = 32;
 
 /// A range of device memory that a command reads or writes.
@@ -26,13 +26,13 @@ pub type Uses = SmallVec<[Use; 5]>;
 
 /// The ranges that all kernels since the last barrier use.
 #[derive(Default)]
-pub struct Stretch {
+pub struct ConcurrentKernels {
     /// `None` if the memory of some work is unknown.
     uses: Option<SmallVec<[Use; MOST]>>,
 }
 
-impl Stretch {
-    /// Returns whether a command with these uses can run beside all kernels of the stretch.
+impl ConcurrentKernels {
+    /// Returns whether a command with these uses can run beside all kernels of the kernels.
     pub fn admits(&self, command: &Uses) -> bool {
         self.uses.as_ref().is_some_and(|before| {
             !command.is_empty()
@@ -41,7 +41,7 @@ impl Stretch {
         })
     }
 
-    /// Starts a new stretch with a command that follows a barrier. Without known uses, nothing can run beside it.
+    /// Starts anew with a command that follows a barrier. Without known uses, nothing can run beside it.
     pub fn begin(&mut self, command: &Uses) {
         self.uses = if command.is_empty() { None } else { Some(command.as_slice().into()) };
     }
@@ -53,7 +53,7 @@ impl Stretch {
         }
     }
 
-    /// Ends the stretch, because work with unknown memory was recorded.
+    /// Forgets the kernels, because work with unknown memory was recorded.
     pub fn end(&mut self) {
         self.uses = None;
     }
@@ -70,32 +70,32 @@ mod tests {
 
     #[test]
     fn a_command_is_admitted_where_nothing_written_is_touched() {
-        let mut stretch = Stretch::default();
+        let mut kernels = ConcurrentKernels::default();
         let first = command(&[(0, 64)], (100, 64));
-        assert!(!stretch.admits(&first), "what came before is not known");
-        stretch.begin(&first);
+        assert!(!kernels.admits(&first), "what came before is not known");
+        kernels.begin(&first);
         // Both commands read the same range.
-        assert!(stretch.admits(&command(&[(0, 64)], (200, 64))));
+        assert!(kernels.admits(&command(&[(0, 64)], (200, 64))));
         // These read a written range, write a read one, and write a written one, at its first or last byte.
         for refused in [command(&[(163, 1)], (200, 8)), command(&[], (63, 8)), command(&[(64, 8)], (92, 9))] {
-            assert!(!stretch.admits(&refused), "{refused:?}");
+            assert!(!kernels.admits(&refused), "{refused:?}");
         }
         // Ranges of one buffer that are adjacent but don't overlap.
-        assert!(stretch.admits(&command(&[(164, 36)], (64, 36))));
-        stretch.join(&command(&[(0, 64)], (200, 64)));
-        assert!(!stretch.admits(&command(&[(263, 1)], (300, 8))));
-        assert!(!stretch.admits(&Uses::new()), "nothing is known of it");
-        stretch.end();
-        assert!(!stretch.admits(&command(&[], (1000, 8))));
+        assert!(kernels.admits(&command(&[(164, 36)], (64, 36))));
+        kernels.join(&command(&[(0, 64)], (200, 64)));
+        assert!(!kernels.admits(&command(&[(263, 1)], (300, 8))));
+        assert!(!kernels.admits(&Uses::new()), "nothing is known of it");
+        kernels.end();
+        assert!(!kernels.admits(&command(&[], (1000, 8))));
     }
 
     #[test]
-    fn a_long_stretch_ends() {
-        let mut stretch = Stretch::default();
-        stretch.begin(&command(&[], (0, 8)));
+    fn too_many_operands_admit_no_more() {
+        let mut kernels = ConcurrentKernels::default();
+        kernels.begin(&command(&[], (0, 8)));
         let mut count = 1;
-        while stretch.admits(&command(&[], (8 * count, 8))) {
-            stretch.join(&command(&[], (8 * count, 8)));
+        while kernels.admits(&command(&[], (8 * count, 8))) {
+            kernels.join(&command(&[], (8 * count, 8)));
             count += 1;
         }
         assert_eq!(count, MOST as u64);
