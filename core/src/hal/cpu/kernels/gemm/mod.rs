@@ -180,10 +180,11 @@ impl Block {
                 dispatch_m(isa, Dots(self));
             } else if panels.is_none() && streams(self.m, self.b.column == 1) {
                 dispatch_m(isa, Skinny(self));
-            } else if let (1, Some(panels)) = (self.m, panels) {
-                dispatch_m(isa, Streams(self, panels));
             } else {
-                dispatch_m(isa, Tiles::new(self, scratch, panels));
+                let streamed = panels.is_some_and(|panels| self.m == 1 && dispatch_m(isa, Streams(self, panels)));
+                if !streamed {
+                    dispatch_m(isa, Tiles::new(self, scratch, panels));
+                }
             }
             self.finish(isa);
         }

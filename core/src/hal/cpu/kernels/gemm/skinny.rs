@@ -57,7 +57,8 @@ impl Skinny<'_> {
     unsafe fn strip<S: Simd>(&self, j: usize, columns: usize, p: usize, depth: usize, chains: *mut f32) {
         let Block { m, a, b, out, out_row, .. } = *self.0;
         let row = columns.next_multiple_of(S::LANES);
-        let afar = 4 * self.0.k * b.row >= AFAR * self.0.packing.cache;
+        // Without a fused instruction, arithmetic takes longer than memory.
+        let afar = !S::FUSED || 4 * self.0.k * b.row >= AFAR * self.0.packing.cache;
         let most = if afar { FROM_AFAR } else { FROM_CACHE };
         // SAFETY: the caller promises that the strip and the K block lie inside the operands. In them, a row's last
         // vector is accessed only up to its last column. Rows of chains are whole vectors.
@@ -79,7 +80,7 @@ impl Skinny<'_> {
                             let ahead = b.data.wrapping_add((FROM_AFAR + i * share) * b.row);
                             pass::<S, FROM_AFAR>(rows, b.data, b.row, columns, chain, q == 0, ahead, share);
                         }
-                        FROM_CACHE => {
+                        FROM_CACHE if S::FUSED => {
                             let rows = [x(0), x(1), x(2), x(3)];
                             pass::<S, FROM_CACHE>(rows, b.data, b.row, columns, chain, q == 0, b.data, 0);
                         }

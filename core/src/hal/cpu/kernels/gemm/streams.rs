@@ -6,15 +6,19 @@ use crate::contract::K_BLOCK;
 use crate::hal::cpu::simd::{self, Kernel, MAX_TILE_VECTORS, Simd, unroll};
 use crate::interrupt::Looks;
 
-/// A block of one row.
+/// A block of one row. Returns whether the instruction set has this way; if not, nothing is written.
 #[derive(Clone, Copy)]
 pub(super) struct Streams<'a>(pub &'a Block, pub Panels);
 
 impl Kernel for Streams<'_> {
-    type Output = ();
+    type Output = bool;
 
     #[inline(always)]
-    unsafe fn run<S: Simd>(self) {
+    unsafe fn run<S: Simd>(self) -> bool {
+        // Without a fused instruction, arithmetic takes longer than memory.
+        if !S::FUSED {
+            return false;
+        }
         let Block { n, k, .. } = *self.0;
         let width = S::TILE_VECTORS * S::LANES;
         let mut looks = Looks::NEW;
@@ -29,13 +33,14 @@ impl Kernel for Streams<'_> {
                     * unsafe {
                         match panels {
                             8.. if S::LANES >= 16 => self.pass::<S, 8>(p, depth, j),
-                            4.. if S::FUSED => self.pass::<S, 4>(p, depth, j),
+                            4.. if S::LANES < 16 => self.pass::<S, 4>(p, depth, j),
                             _ => self.pass::<S, 1>(p, depth, j),
                         }
                     };
             }
             p += depth;
         }
+        true
     }
 }
 
