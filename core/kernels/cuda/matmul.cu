@@ -351,11 +351,12 @@ extern "C" __global__ void __launch_bounds__(128) matmul_4x128(const Product p, 
     for (uint start = begin; start < end; start += K_BLOCK) {
         uint count = min(end - start, K_BLOCK);
         __syncthreads();
+        // Zeros follow the last k. They make −0 of a chain +0, which ends as +0 anyway.
 #pragma unroll 1
-        for (uint i = threadIdx.x; i < 4 * count; i += 128) {
-            uint row = has & A_ALONG_K ? i / count : i % 4, inner = has & A_ALONG_K ? i % count : i / 4;
+        for (uint i = threadIdx.x; i < 4 * K_BLOCK; i += 128) {
+            uint row = has & A_ALONG_K ? i / K_BLOCK : i % 4, inner = has & A_ALONG_K ? i % K_BLOCK : i / 4;
             size_t from = has & A_ALONG_K ? size_t(row) * p.a_pitch + start + inner : size_t(start + inner) * p.a_pitch + row;
-            shared[4 * inner + row] = row < p.m ? a[from] : 0.0f;
+            shared[4 * inner + row] = row < p.m && inner < count ? a[from] : 0.0f;
         }
         __syncthreads();
         float chains[4] = {0, 0, 0, 0}, right[MANY];
@@ -363,19 +364,22 @@ extern "C" __global__ void __launch_bounds__(128) matmul_4x128(const Product p, 
         for (uint q = 0; q < count; q += MANY) {
 #pragma unroll
             for (uint i = 0; i < MANY; i++) {
-                right[i] = read_one(row_of(b, start + min(q + i, count - 1), p.b_pitch));
+                right[i] = q + i < count ? read_one(row_of(b, start + q + i, p.b_pitch)) : 0.0f;
             }
             // The barrier keeps compilers from merging the two loops again.
             __syncthreads();
+            if (p.m == 1) {
+#pragma unroll
+                for (uint i = 0; i < MANY; i++) {
+                    chains[0] = fmaz(shared[4 * (q + i)], right[i], chains[0]);
+                }
+                continue;
+            }
 #pragma unroll
             for (uint i = 0; i < MANY; i++) {
-                // Behind the last k, chains don't change.
-                float4 left = pool[min(q + i, count - 1)];
-                bool there = q + i < count;
-                chains[0] = there ? fmaz(left.x, right[i], chains[0]) : chains[0];
-                chains[1] = there ? fmaz(left.y, right[i], chains[1]) : chains[1];
-                chains[2] = there ? fmaz(left.z, right[i], chains[2]) : chains[2];
-                chains[3] = there ? fmaz(left.w, right[i], chains[3]) : chains[3];
+                float4 left = pool[q + i];
+                chains[0] = fmaz(left.x, right[i], chains[0]), chains[1] = fmaz(left.y, right[i], chains[1]);
+                chains[2] = fmaz(left.z, right[i], chains[2]), chains[3] = fmaz(left.w, right[i], chains[3]);
             }
         }
 #pragma unroll
