@@ -368,13 +368,6 @@ extern "C" __global__ void __launch_bounds__(128) matmul_4x128(const Product p, 
             }
             // The barrier keeps compilers from merging the two loops again.
             __syncthreads();
-            if (p.m == 1) {
-#pragma unroll
-                for (uint i = 0; i < MANY; i++) {
-                    chains[0] = fmaz(shared[4 * (q + i)], right[i], chains[0]);
-                }
-                continue;
-            }
 #pragma unroll
             for (uint i = 0; i < MANY; i++) {
                 float4 left = pool[q + i];
@@ -403,6 +396,63 @@ extern "C" __global__ void __launch_bounds__(128) matmul_4x128(const Product p, 
         *reinterpret_cast<float4 *>(p.blocks + ((size_t(blockIdx.y) * p.batches + batch) * p.m + row) * ((p.n + 3) & ~3u) + own) = x;
     } else {
         finish(p, has, x, batch, row, own, p.c + at.c);
+    }
+}
+
+// One row, with B's rows contiguous: each thread has one column of one K block at a time, and a block of threads has 32 columns. Its
+// warps share out the K blocks, up to 16 at a time, so that nothing has to be merged later.
+extern "C" __global__ void __launch_bounds__(512) matmul_1x32(const Product p, const uint has, const uint, TABLE t) {
+    // Rows of B in flight at a time.
+    const uint MANY = 32;
+#ifdef __CUDA_ARCH__
+    // Each warp's part of A, then the ends of the chains.
+    __shared__ float4 pool[16 * K_BLOCK / 4 + 16 * 32 / 4];
+#endif
+    uint warp = threadIdx.x / 32, lane = threadIdx.x % 32, warps = blockDim.x / 32, blocks = (p.k + K_BLOCK - 1) / K_BLOCK;
+    uint batch = blockIdx.x / p.tiles_n, first = blockIdx.x % p.tiles_n * 32, column = min(first + lane, p.n - 1);
+    Starts at = starts(p, batch, t);
+    const float *a = p.a + at.a, *b = kept(p.b + at.b + column);
+    float4 *left = pool + warp * (K_BLOCK / 4);
+    float *own_left = reinterpret_cast<float *>(left), *ends = reinterpret_cast<float *>(pool + 16 * K_BLOCK / 4), sum = 0.0f;
+#pragma unroll 1
+    for (uint done = 0; done < blocks; done += warps) {
+        uint start = (done + warp) * K_BLOCK, count = start < p.k ? min(p.k - start, K_BLOCK) : 0;
+        // Zeros follow the last k. They make −0 of a chain +0, which ends as +0 anyway.
+#pragma unroll 1
+        for (uint i = lane; i < K_BLOCK; i += 32) {
+            own_left[i] = i < count ? a[has & A_ALONG_K ? start + i : size_t(start + i) * p.a_pitch] : 0.0f;
+        }
+        float chain = 0.0f, right[MANY];
+#pragma unroll 1
+        for (uint q = 0; q < count; q += MANY) {
+#pragma unroll
+            for (uint i = 0; i < MANY; i++) {
+                right[i] = q + i < count ? read_one(row_of(b, start + q + i, p.b_pitch)) : 0.0f;
+            }
+            // The barrier keeps compilers from merging the two loops again.
+            __syncwarp();
+#pragma unroll
+            for (uint i = 0; i < MANY; i += 4) {
+                float4 x = left[(q + i) / 4];
+                chain = fmaz(x.x, right[i], chain), chain = fmaz(x.y, right[i + 1], chain);
+                chain = fmaz(x.z, right[i + 2], chain), chain = fmaz(x.w, right[i + 3], chain);
+            }
+        }
+        ends[threadIdx.x] = chain;
+        __syncthreads();
+        for (uint i = 0; warp == 0 && i < min(warps, blocks - done); i++) {
+            sum = fmaz(ends[32 * i + lane], 1.0f, sum);
+        }
+        __syncthreads();
+    }
+    if (warp == 0) {
+        ends[lane] = sum;
+    }
+    __syncthreads();
+    // Eight threads finish four columns each.
+    uint own = first + threadIdx.x * 4;
+    if (threadIdx.x < 8 && own < p.n) {
+        finish(p, has, reinterpret_cast<float4 *>(ends)[threadIdx.x], batch, 0, own, p.c + at.c);
     }
 }
 

@@ -5,6 +5,7 @@ use super::api::{Handle, code};
 use super::images::{Image, images};
 use super::physical::Physical;
 use super::shared::Shared;
+use crate::contract::K_BLOCK;
 use crate::error::{Error, Result, Status, fail};
 use crate::hal::lowering::attention::Tile as AttentionTile;
 use crate::hal::lowering::tiles::{Cost, Sizes, Tile, tile};
@@ -90,9 +91,15 @@ const fn held(threads: u32, [bm, bn]: [u32; 2], own: [u32; 2], bk: u32) -> Tile 
     Tile { held: shared_of(bm, bn, bk) - steps, ..tile(threads, [bm, bn], own, bk, 2) }
 }
 
-/// Returns the tile for products with at most four rows, which reads B in place.
+/// Returns the tile for products with at most four rows, which reads B in place. With one row, a workgroup has a warp for each of up to
+/// 16 K blocks, unless few workgroups would share a long K.
 fn narrow(sizes: &Sizes) -> Option<Tile> {
-    (sizes.m <= 4 && !sizes.trans_b).then(|| tile(128, [4, 128], [4, 1], 1, 2))
+    let &Sizes { m, n, k, batches, trans_b, .. } = sizes;
+    let blocks = k.div_ceil(K_BLOCK as u32);
+    let alone = m == 1 && (blocks <= 16 || n.div_ceil(32) as u64 * batches as u64 >= 64);
+    let rows =
+        if alone { tile(32 * blocks.clamp(1, 16), [1, 32], [1, 1], 1, 2) } else { tile(128, [4, 128], [4, 1], 1, 2) };
+    (m <= 4 && !trans_b).then_some(rows)
 }
 
 /// The threads that cut eight lines. With 512, few blocks run at the same time, so the second pass finds the lines in the L2 cache.
@@ -172,7 +179,7 @@ impl Launch {
                 };
                 if stage <= SPLIT {
                     has |= stage << 12;
-                    launch.shared_bytes = if bm == 4 { 0 } else { shared_of(bm, bn, bk) };
+                    launch.shared_bytes = if bm <= 4 { 0 } else { shared_of(bm, bn, bk) };
                 }
                 launch.take(&[has, own]);
             }
@@ -244,6 +251,7 @@ fn product(bm: u32, bn: u32) -> Result<&'static CStr> {
         (32, 64) => c"matmul_32x64",
         (16, 32) => c"matmul_16x32",
         (4, 128) => c"matmul_4x128",
+        (1, 32) => c"matmul_1x32",
         _ => fail!(Internal, "no kernel has tiles of {bm} by {bn}"),
     })
 }

@@ -91,7 +91,8 @@ pub fn choose(sizes: Sizes, limits: &Limits) -> (Tile, bool) {
     let may_split = blocks > 1 && blocks <= 0xffff && (stored <= MOST_STORED || !unlimited);
     let units = limits.units as u64;
     if let Some(tile) = (limits.narrow)(&sizes) {
-        let few = tile.count(m, n) * (batches as u64) < 4 * units && stored <= MOST_STORED;
+        // A tile of one row shares out K itself.
+        let few = tile.bm > 1 && tile.count(m, n) * (batches as u64) < 4 * units && stored <= MOST_STORED;
         return (tile, may_split && (few || !tile.reaches(k, limits)));
     }
     let last = limits.tiles[limits.tiles.len() - 1].tile;
