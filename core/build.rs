@@ -1,7 +1,7 @@
 //! Packs the operations' kernels for the library; `src/hal/lzma.rs` unpacks them, `src/hal/vulkan/shaders.rs` what is in Vulkan's.
 //!
-//! CUDA's are packed by family: its machine code for all architectures (if it has any), its PTX, so that what they share is there once and a family
-//! is unpacked when it is first used. Vulkan's become a seventh of their size: words of a kind go into streams of their own, ids as differences: most ids are close to the last one that was defined, and
+//! CUDA's machine code is packed together, because families share instructions, and is unpacked when the first of it is used. Its PTX is
+//! packed by family. Vulkan's become a seventh of their size: words of a kind go into streams of their own, ids as differences: most ids are close to the last one that was defined, and
 //! functions that modules share look alike then. A stream has a number's lowest seven bits in one part, the others in another.
 
 #[path = "src/hal/vulkan/packing.rs"]
@@ -124,15 +124,17 @@ fn cuda(out: &Path) {
         let path = folder.join(format!("{family}.{ending}"));
         fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}: run ci/cuda-kernels", path.display()))
     };
-    let mut table = String::new();
+    let (mut table, mut machine) = (String::new(), Part::default());
     for family in &MODULES[..6] {
         // What repeats in machine code are instructions, of 16 bytes; a text ends with zero.
-        let (mut machine, mut ptx) = (Part::default(), Part::default());
+        let (mut ptx, mut places) = (Part::default(), Vec::new());
         let compiled = architectures::COMPILED.contains(family);
         for architecture in architectures::MACHINE_CODE.iter().filter(|_| compiled) {
             let mut code = read(family, &format!("sm_{architecture}.cubin"));
             code.resize((code.len() + 1).next_multiple_of(16), 0);
+            let from = machine.bytes.len();
             machine.push(&code);
+            places.push(from..machine.bytes.len());
         }
         for architecture in architectures::PTX {
             let mut text = read(family, &format!("compute_{architecture}.ptx"));
@@ -141,15 +143,14 @@ fn cuda(out: &Path) {
             assert!(registers::absolute(&relative) == text, "{family}: registers' numbers don't come back");
             ptx.push(&relative);
         }
-        write(out, &format!("{family}.machine"), &machine.bytes, [0, 4, 4]);
         write(out, &format!("{family}.ptx"), &ptx.bytes, [2, 0, 0]);
-        let part = |kind: &str, ends: &[usize]| {
-            format!(
-                "{kind}: Packed {{ bytes: include_bytes!(concat!(env!(\"OUT_DIR\"), \"/{family}.{kind}.packed\")), ends: &{ends:?} }}"
-            )
-        };
-        table += &format!("Family {{ {}, {} }},\n", part("machine", &machine.ends), part("ptx", &ptx.ends));
+        let ptx = format!(
+            "Packed {{ bytes: include_bytes!(concat!(env!(\"OUT_DIR\"), \"/{family}.ptx.packed\")), ends: &{:?} }}",
+            ptx.ends
+        );
+        table += &format!("Family {{ machine: &{places:?}, ptx: {ptx} }},\n");
     }
+    write(out, "machine", &machine.bytes, [0, 4, 4]);
     fs::write(out.join("cuda.rs"), format!("[{table}]")).expect("OUT_DIR is writable");
 }
 

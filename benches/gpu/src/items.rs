@@ -168,6 +168,7 @@ pub fn all() -> Vec<Item> {
     items.push(matmul(32, 384, 1536, true));
     items.push(matmul(128, 1024, 4096, false));
     items.push(matmul(1, 4096, 4096, true));
+    items.push(matmul(4, 4096, 4096, false));
     items.push(matmul(4096, 64, 4096, false));
     items.push(matmul(64, 8192, 64, false));
     for precision in [Precision::Fixed24, Precision::Fixed16] {

@@ -336,7 +336,7 @@ extern "C" __global__ void __launch_bounds__(64) matmul_vectors(const Product p,
 // At most four rows, with B's rows contiguous: each thread has one column, and B skips shared memory.
 extern "C" __global__ void __launch_bounds__(128) matmul_4x128(const Product p, const uint has, const uint, TABLE t) {
     // Rows of B in flight at a time.
-    const uint MANY = 64;
+    const uint MANY = 32;
 #ifdef __CUDA_ARCH__
     __shared__ float4 pool[K_BLOCK];
 #endif
@@ -403,7 +403,7 @@ extern "C" __global__ void __launch_bounds__(128) matmul_4x128(const Product p, 
 // warps share out the K blocks, up to 16 at a time, so that nothing has to be merged later.
 extern "C" __global__ void __launch_bounds__(512) matmul_1x32(const Product p, const uint has, const uint, TABLE t) {
     // Rows of B in flight at a time.
-    const uint MANY = 32;
+    const uint MANY = 64;
 #ifdef __CUDA_ARCH__
     // Each warp's part of A, then the ends of the chains.
     __shared__ float4 pool[16 * K_BLOCK / 4 + 16 * 32 / 4];

@@ -7,6 +7,7 @@ use crate::error::{Result, fail};
 use crate::hal::DeviceKind;
 use crate::hal::lowering::Kernels;
 use crate::hal::lzma::unpack;
+use std::ops::Range;
 use std::sync::OnceLock;
 
 /// Files, packed together by `core/build.rs`, and where each file ends.
@@ -15,11 +16,14 @@ struct Packed {
     ends: &'static [usize],
 }
 
-/// The files of a kernel family.
+/// The files of a kernel family: the places of its machine code in [`MACHINE`], if it has any, and its PTX.
 struct Family {
-    machine: Packed,
+    machine: &'static [Range<usize>],
     ptx: Packed,
 }
+
+/// The machine code of all families. They share instructions, so together they take less room.
+static MACHINE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/machine.packed"));
 
 const FAMILIES: [Family; Kernels::COUNT - 1] = include!(concat!(env!("OUT_DIR"), "/cuda.rs"));
 
@@ -35,7 +39,7 @@ pub fn images(physical: &Physical, kernels: Kernels) -> impl Iterator<Item = Ima
     let capability = physical.capability;
     // GPUs in processors don't run the machine code of cards, whatever their number. CUDA_FORCE_PTX_JIT asks for PTX
     // everywhere.
-    let compiled = FAMILIES.get(kernels as usize).is_some_and(|family| !family.machine.ends.is_empty());
+    let compiled = FAMILIES.get(kernels as usize).is_some_and(|family| !family.machine.is_empty());
     let ptx_alone = !compiled || physical.info.kind == DeviceKind::Integrated || physical.driver.forces_ptx;
     let latest = |list: &[u32], least: u32| list.iter().rposition(|&of| least <= of && of <= capability);
     let machine = latest(&MACHINE_CODE, capability / 10 * 10).filter(|_| !ptx_alone).map(Image::MachineCode);
@@ -54,21 +58,22 @@ impl Image {
     /// Returns its bytes for a family that has it, unpacked once per process.
     pub fn bytes(self, kernels: Kernels) -> Result<&'static [u8]> {
         type Unpacked = OnceLock<Option<Vec<u8>>>;
-        static UNPACKED: [[Unpacked; MACHINE_CODE.len() + PTX.len()]; Kernels::COUNT - 1] =
-            [const { [const { OnceLock::new() }; MACHINE_CODE.len() + PTX.len()] }; Kernels::COUNT - 1];
-        let family = kernels as usize;
-        let unpacked = || {
-            let Family { machine, ptx } = FAMILIES.get(family)?;
+        static CODE: Unpacked = OnceLock::new();
+        static TEXTS: [[Unpacked; PTX.len()]; Kernels::COUNT - 1] =
+            [const { [const { OnceLock::new() }; PTX.len()] }; Kernels::COUNT - 1];
+        let bytes = || {
+            let Family { machine, ptx } = FAMILIES.get(kernels as usize)?;
             match self {
-                Image::MachineCode(place) => machine.part(place),
-                Image::Ptx(place) => ptx.part(place).map(|text| absolute(&text)),
+                Image::MachineCode(place) => {
+                    CODE.get_or_init(|| unpack(MACHINE)).as_deref()?.get(machine.get(place)?.clone())
+                }
+                Image::Ptx(place) => {
+                    let text = || ptx.part(place).map(|text| absolute(&text));
+                    TEXTS.get(kernels as usize)?.get(place)?.get_or_init(text).as_deref()
+                }
             }
         };
-        let slot = match self {
-            Image::MachineCode(place) => place,
-            Image::Ptx(place) => MACHINE_CODE.len() + place,
-        };
-        match UNPACKED.get(family).and_then(|family| family.get(slot)?.get_or_init(unpacked).as_deref()) {
+        match bytes() {
             Some(bytes) => Ok(bytes),
             None => fail!(Internal, "the kernels in this library are damaged"),
         }
