@@ -127,6 +127,11 @@ pub(super) fn binary(exec: &Exec<'_>, f: Binary, call: &mut Call<'_, '_>) -> Res
         }
         [a_step, b_step] = grid.steps();
     }
+    // What is not worth two tasks is one row.
+    if n < 2 * grain {
+        row(0, a_step, 0, b_step, 0, n);
+        return Ok(());
+    }
     chunks(exec, n, grain, |start, end| row(start * a_step, a_step, start * b_step, b_step, start, end - start))?;
     Ok(())
 }
