@@ -134,7 +134,7 @@ fn cuda(out: &Path) {
             code.resize((code.len() + 1).next_multiple_of(16), 0);
             let from = machine.bytes.len();
             machine.push(&code);
-            places.push(from..machine.bytes.len());
+            places.push((from, machine.bytes.len()));
         }
         for architecture in architectures::PTX {
             let mut text = read(family, &format!("compute_{architecture}.ptx"));

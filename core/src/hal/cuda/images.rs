@@ -7,7 +7,6 @@ use crate::error::{Result, fail};
 use crate::hal::DeviceKind;
 use crate::hal::lowering::Kernels;
 use crate::hal::lzma::unpack;
-use std::ops::Range;
 use std::sync::OnceLock;
 
 /// Files, packed together by `core/build.rs`, and where each file ends.
@@ -16,9 +15,9 @@ struct Packed {
     ends: &'static [usize],
 }
 
-/// The files of a kernel family: the places of its machine code in [`MACHINE`], if it has any, and its PTX.
+/// The files of a kernel family: where its machine code begins and ends in [`MACHINE`], if it has any, and its PTX.
 struct Family {
-    machine: &'static [Range<usize>],
+    machine: &'static [(usize, usize)],
     ptx: Packed,
 }
 
@@ -65,7 +64,8 @@ impl Image {
             let Family { machine, ptx } = FAMILIES.get(kernels as usize)?;
             match self {
                 Image::MachineCode(place) => {
-                    CODE.get_or_init(|| unpack(MACHINE)).as_deref()?.get(machine.get(place)?.clone())
+                    let &(from, to) = machine.get(place)?;
+                    CODE.get_or_init(|| unpack(MACHINE)).as_deref()?.get(from..to)
                 }
                 Image::Ptx(place) => {
                     let text = || ptx.part(place).map(|text| absolute(&text));
