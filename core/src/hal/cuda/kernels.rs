@@ -5,7 +5,6 @@ use super::api::{Handle, code};
 use super::images::{Image, images};
 use super::physical::Physical;
 use super::shared::Shared;
-use crate::contract::K_BLOCK;
 use crate::error::{Error, Result, Status, fail};
 use crate::hal::lowering::attention::Tile as AttentionTile;
 use crate::hal::lowering::tiles::{Cost, Sizes, Tile, tile};
@@ -94,8 +93,8 @@ const fn held(threads: u32, [bm, bn]: [u32; 2], own: [u32; 2], bk: u32) -> Tile 
 /// Returns the tile for products with at most four rows, which reads B in place. With one row, a workgroup has a warp for each of up to
 /// 16 K blocks, unless few workgroups would share a long K.
 fn narrow(sizes: &Sizes) -> Option<Tile> {
-    let &Sizes { m, n, k, batches, trans_b, .. } = sizes;
-    let blocks = k.div_ceil(K_BLOCK as u32);
+    let &Sizes { m, n, batches, trans_b, .. } = sizes;
+    let blocks = sizes.blocks();
     let alone = m == 1 && (blocks <= 16 || n.div_ceil(32) as u64 * batches as u64 >= 64);
     let rows =
         if alone { tile(32 * blocks.clamp(1, 16), [1, 32], [1, 1], 1, 2) } else { tile(128, [4, 128], [4, 1], 1, 2) };

@@ -82,10 +82,17 @@ pub struct Sizes {
     pub trans_b: bool,
 }
 
+impl Sizes {
+    /// Returns the number of K blocks.
+    pub fn blocks(&self) -> u32 {
+        self.k.div_ceil(K_BLOCK as u32)
+    }
+}
+
 /// Chooses the tile for a product on a device, and whether each K block is computed on its own and merged later.
 pub fn choose(sizes: Sizes, limits: &Limits) -> (Tile, bool) {
     let Sizes { m, n, k, batches, .. } = sizes;
-    let blocks = (k as u64).div_ceil(K_BLOCK as u64);
+    let blocks = u64::from(sizes.blocks());
     let stored = 4 * blocks * batches as u64 * m as u64 * n.next_multiple_of(4) as u64;
     let unlimited = limits.iterations == u32::MAX;
     let may_split = blocks > 1 && blocks <= 0xffff && (stored <= MOST_STORED || !unlimited);
