@@ -76,6 +76,10 @@ fn what_is_not_small_or_not_plain_is_left_alone() {
     let null = std::ptr::null_mut();
     assert!(!call(null, low, high) && !call(low, null, high) && !call(low, low, null));
     assert!(!call(a.as_ptr(), a.as_ptr(), low.cast::<u8>().wrapping_add(1).cast()));
+    for size in [[usize::MAX; 3], [usize::MAX, 1, 1], [1, 1, usize::MAX], [1 << 32, 1 << 32, 1]] {
+        // SAFETY: sizes that are not small are refused before a pointer is read through.
+        assert!(!unsafe { context.multiply_small(a.as_ptr(), a.as_ptr(), low, size) }, "{size:?}");
+    }
     assert!(call(a.as_ptr(), a.as_ptr(), low) && call(a.as_ptr(), low, high.wrapping_add(1)));
     let asked = interruptible(&|| false, || size(4, 4, 4));
     assert!(!asked, "a caller who asks to be interrupted is asked");

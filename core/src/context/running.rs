@@ -166,14 +166,14 @@ impl Context {
     pub unsafe fn multiply_small(&self, a: *const f32, b: *const f32, out: *mut f32, [m, n, k]: [usize; 3]) -> bool {
         let apart = |x: *const f32, count: usize| {
             let (x, y) = (x.addr(), out.addr());
-            x % 4 == 0 && x != 0 && (x + 4 * count <= y || y + 4 * m * n <= x)
+            x % 4 == 0 && x != 0 && (x.saturating_add(4 * count) <= y || y.saturating_add(4 * m * n) <= x)
         };
-        // Every size of a small product is small, so nothing overflows.
+        // Each of the others is evaluated only if the sizes are small, so nothing overflows.
         let fits = m.max(n).max(k) <= 64 && apart(a, m * k) && apart(b, k * n) && out.is_aligned() && !out.is_null();
         let plain = self.precision() == Precision::F32 && !self.profiler.is_on() && !interrupt::is_possible();
-        let alone = self.gpus.is_empty() || m * k + k * n + m * n <= self.dispatcher.tiny(Op::Matmul);
+        let alone = || self.gpus.is_empty() || m * k + k * n + m * n <= self.dispatcher.tiny(Op::Matmul);
         // SAFETY: the caller's promise covers this, and the result overlaps no operand.
-        fits && plain && alone && unsafe { self.cpu.multiply_small(a, b, out, [m, n, k]) }
+        fits && plain && alone() && unsafe { self.cpu.multiply_small(a, b, out, [m, n, k]) }
     }
 
     /// Executes an operation and returns its result as a new tensor. Operands are in the operation's order, `None` for an

@@ -1,7 +1,6 @@
 //! How a device multiplies exact integers: with which unit, and how fast.
 
 use crate::contract::Precision;
-use crate::hal::DeviceInfo;
 use crate::isa::Isa;
 
 /// A device's products in exact integers.
@@ -38,25 +37,17 @@ impl Exact {
         Exact { unit, gflops: each.map(|each| each * cycles) }
     }
 
-    /// A GPU whose f32 products have this rate.
-    pub(super) fn of_gpu(info: &DeviceInfo, f32: f64) -> Exact {
-        let generation = info.arch.strip_prefix("sm_").and_then(|text| text.parse::<u32>().ok());
+    /// A GPU of an architecture, such as `sm_90`, whose f32 products have this rate.
+    pub(super) fn of_gpu(arch: &str, f32: f64) -> Exact {
+        let generation = arch.strip_prefix("sm_").and_then(|text| text.parse::<u32>().ok());
         // Times the rate of f32. Measured on an H200: 9.0, and Vulkan's. The others follow from makers' figures.
         let (unit, times) = match generation {
             Some(90) => ("wgmma", [3.0, 5.0]),
             Some(80..) => ("mma.sync", [1.5, 3.0]),
             Some(61..) => ("dp4a", [0.4, 0.8]),
-            _ => Exact::PLAIN,
+            // What every GPU has.
+            _ => ("32-bit integers", [0.2, 0.33]),
         };
-        Exact { unit, gflops: times.map(|times| times * f32) }
-    }
-
-    /// Instructions that every GPU has, and how many times as fast as f32 their products are.
-    const PLAIN: (&'static str, [f64; 2]) = ("32-bit integers", [0.2, 0.33]);
-
-    /// A GPU of which only the rate of f32 products is known.
-    pub(super) fn of_any_gpu(f32: f64) -> Exact {
-        let (unit, times) = Exact::PLAIN;
         Exact { unit, gflops: times.map(|times| times * f32) }
     }
 }

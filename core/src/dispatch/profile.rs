@@ -205,7 +205,7 @@ impl DeviceProfile {
         let source = Source::BuiltIn(format!("not measured; taken for {}", figures.text));
         let mut profile = DeviceProfile::of_figures(info.id.clone(), figures, source);
         profile.memory = info.memory;
-        profile.exact = Exact::of_gpu(info, profile.rate(Family::Matmul).gflops);
+        profile.exact = Exact::of_gpu(&info.arch, profile.rate(Family::Matmul).gflops);
         if profile.kind == Kind::Discrete && info.id.starts_with("vulkan") {
             // Measured on an H200. The references' times are CUDA's.
             profile.launch_ns = 20_000.0;
@@ -231,7 +231,7 @@ impl DeviceProfile {
             memory: figures.memory,
             upload: figures.link,
             download: figures.link,
-            exact: Exact::of_any_gpu(products.gflops),
+            exact: Exact::of_gpu("", products.gflops),
             rates: [products, share(0.4, 0.7), share(0.5, 0.85), share(0.4, 0.85), share(0.2, 0.7), share(0.5, 0.6)],
         }
     }
@@ -242,15 +242,18 @@ impl DeviceProfile {
         let mhz = if cpu.frequency_mhz > 0 { cpu.frequency_mhz } else { 2500 };
         let nearest = cpu.caches.iter().filter(|cache| cache.level <= 2).map(|cache| cache.size).max();
         let memory = host::memory().total;
-        let mut profile =
-            DeviceProfile::of_threads(device.isa(), device.threads(), mhz, nearest.unwrap_or(512 << 10), memory);
-        let cycles = f64::from(mhz) / 1000.0 * device.threads() as f64;
-        profile.exact = Exact::of_cpu(device.isa(), device.integer_unit(), cycles);
-        profile
+        let cores = (device.isa(), device.integer_unit(), device.threads());
+        DeviceProfile::of_threads(cores, mhz, nearest.unwrap_or(512 << 10), memory)
     }
 
-    /// The profile of a processor. `cache` is the size of its second-level cache in bytes.
-    pub(super) fn of_threads(isa: Isa, threads: usize, mhz: u32, cache: usize, memory: u64) -> DeviceProfile {
+    /// The profile of a processor, from its instruction set, its unit for exact integers and its threads. `cache` is the size of its
+    /// second-level cache in bytes.
+    pub(super) fn of_threads(
+        (isa, unit, threads): (Isa, &'static str, usize),
+        mhz: u32,
+        cache: usize,
+        memory: u64,
+    ) -> DeviceProfile {
         // Operations per nominal cycle and thread, measured on a Xeon of 2.1 GHz and an EPYC of 2.6 GHz, which run above their
         // nominal frequency. In order: products, attention, elementwise, functions, reductions.
         let cycle = match isa {
@@ -274,7 +277,7 @@ impl DeviceProfile {
             kind: Kind::Cpu,
             source: Source::BuiltIn(format!("{} at {mhz} MHz, {threads} threads", isa.name())),
             launch_ns: 100.0,
-            // Measured with 2 and with 16 threads.
+            // From the times of products with 16 threads.
             wake_ns: if threads > 1 { 3_000.0 + 2_000.0 * n } else { 0.0 },
             alone: 1.0 / n,
             alone_memory: 1.0 / channels,
@@ -284,7 +287,7 @@ impl DeviceProfile {
             upload: nothing,
             download: nothing,
             rates: [matmul, attention, elementwise, function, reduction, rate(1.0, 0.7)],
-            exact: Exact::of_cpu(isa, "f64", ghz * n),
+            exact: Exact::of_cpu(isa, unit, ghz * n),
         }
     }
 

@@ -5,6 +5,7 @@ use super::cost::Task;
 use super::dispatcher::{AutoDispatcher, NONE};
 use super::profile::Kind;
 use crate::command::Command;
+use crate::contract::Precision;
 use crate::family::Family;
 use crate::fpenv::DefaultEnvironment;
 use crate::ops::{Op, most};
@@ -119,7 +120,11 @@ impl AutoDispatcher {
         let done = |elements: usize| {
             let cost = most(bound, elements);
             let fits = host.memory == 0 || cost.bytes <= host.memory as f64;
-            fits && host.launch_ns + host.compute_ns(family, &cost) <= self.others_ns
+            // A product may be in f32 or in exact integers.
+            let precisions = if family == Family::Matmul { &Precision::ALL[..] } else { &[Precision::F32] };
+            let ends =
+                |&precision: &Precision| host.launch_ns + host.work_ns(family, precision, &cost) <= self.others_ns;
+            fits && precisions.iter().all(ends)
         };
         (0..=12).rev().map(|power| 1 << power).find(|&elements| done(elements)).unwrap_or(0)
     }

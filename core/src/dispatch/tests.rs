@@ -3,8 +3,8 @@
 use super::*;
 use crate::command::Command;
 use crate::contract::Precision;
+use crate::hal::Buffer;
 use crate::hal::cpu::{CpuDevice, Isa};
-use crate::hal::{Buffer, Device, DeviceInfo};
 use crate::operand::{Meta, Place, View, ViewMut};
 use crate::{Attrs, DType, Family, Op, OpKind, Shape, Status};
 use std::ptr::NonNull;
@@ -257,10 +257,6 @@ fn explanations_have_the_numbers() {
 
 #[test]
 fn units_of_exact_integers_follow_the_device() {
-    let gpu = |arch: &str| {
-        let info = DeviceInfo { arch: arch.into(), ..CpuDevice::open(None, None).unwrap().info().clone() };
-        Exact::of_gpu(&info, 100.0)
-    };
     for (arch, unit, fixed16) in [
         ("sm_90", "wgmma", 500.0),
         ("sm_120", "mma.sync", 300.0),
@@ -270,7 +266,7 @@ fn units_of_exact_integers_follow_the_device() {
         ("sm_60", "32-bit integers", 33.0),
         ("", "32-bit integers", 33.0),
     ] {
-        let exact = gpu(arch);
+        let exact = Exact::of_gpu(arch, 100.0);
         assert_eq!((exact.unit, exact.rate(Precision::Fixed16)), (unit, Some(fixed16)), "{arch}");
         assert_eq!(exact.rate(Precision::F32), None);
     }
@@ -355,8 +351,8 @@ fn the_chosen_device_is_never_dearer_than_another() {
 #[test]
 fn what_is_done_before_others_begin_is_the_hosts() {
     let (mut draw, mut known, mut tiny) = (Draw(7), [0, 0], 0);
-    let attrs = Attrs::default();
     for round in 0..3000 {
+        let precision = Some(Precision::ALL[round % 9 / 3]);
         let machine = draw.machine(1 + round % 3);
         let (n, op) = (draw.between(0, 9) as usize, [Op::Matmul, Op::Relu, Op::Add][round % 3]);
         let dims = Shape::new(&[n, n]).unwrap();
@@ -364,6 +360,7 @@ fn what_is_done_before_others_begin_is_the_hosts() {
         let x = Some(View::f32(&values, &meta).unwrap());
         let (inputs, mut result) = ([x, x], vec![0f32; n * n]);
         let inputs = if op == Op::Relu { &inputs[..1] } else { &inputs[..] };
+        let attrs = Attrs { precision: precision.filter(|_| op == Op::Matmul), ..Attrs::default() };
         let command = Command::new(op, attrs, inputs, ViewMut::f32(&mut result, &meta).unwrap()).unwrap();
         let done = machine.done_before_others_begin(&command);
         known[usize::from(done)] += 1;

@@ -17,14 +17,13 @@ impl Op {
 /// At least the cost of any operation with this bound whose operands and result have this many elements together.
 ///
 /// A product of `m`×`k` and `k`×`n` has `mkn` multiplications, which is the root of `mk · kn · mn`. Three numbers with the sum `e`
-/// have at most the product `(e/3)³`, so the multiplications are fewer than `e^1.5 / 5`. The rest is for exact integers, which
-/// may take three times as long.
+/// have at most the product `(e/3)³`, so the multiplications are fewer than `e^1.5 / 5`.
 pub(crate) fn most(bound: usize, elements: usize) -> Cost {
     const ATTENTION: usize = Family::Attention as usize;
     const FFN: usize = Family::Matmul as usize;
     let elements = elements as f64;
     let products = match bound {
-        Family::COUNT => elements * elements.sqrt(),
+        Family::COUNT => 0.4 * elements * elements.sqrt(),
         FFN | ATTENTION => 4.0 * elements * elements,
         _ => 0.0,
     };

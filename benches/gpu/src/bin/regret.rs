@@ -227,16 +227,16 @@ impl Machine {
             .collect();
         let least = estimates.iter().copied().fold(f64::INFINITY, f64::min);
         let hopeless = |i: usize| estimates.get(i).is_some_and(|&ns| ns > 1e9 && ns > 100.0 * least);
-        let host = HostWork::new(row, &operands)?;
+        let host = if place == Place::Host { Some(HostWork::new(row, &operands)?) } else { None };
         let mut turns: Vec<Turn<'_>> = Vec::new();
         for (i, way) in self.ways.iter().enumerate() {
             if hopeless(i) {
                 turns.push(Box::new(|| Ok((Duration::MAX, String::new()))));
                 continue;
             }
-            turns.push(match place {
-                Place::Host => Box::new(host.turn(row, &way.alone)),
-                _ => Box::new(self.near(row, place, way.id.as_deref(), &operands)?),
+            turns.push(match &host {
+                Some(host) => Box::new(host.turn(row, &way.alone)),
+                None => Box::new(self.near(row, place, way.id.as_deref(), &operands)?),
             });
         }
         let mut times: Vec<Vec<f64>> = vec![Vec::new(); turns.len()];

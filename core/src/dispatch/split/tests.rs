@@ -78,7 +78,7 @@ fn two_equal_gpus_share_evenly() {
 /// 16 threads of a Xeon and two H200s, not calibrated: the processor alone takes 15.5 ms, the GPUs 41 ms.
 #[test]
 fn what_only_passes_through_memory_stays_on_the_processor() {
-    let cpu = DeviceProfile::of_threads(Isa::Avx512, 16, 2600, 2 << 20, 0);
+    let cpu = DeviceProfile::of_threads((Isa::Avx512, "VNNI", 16), 2600, 2 << 20, 0);
     let machine = hybrid(vec![cpu, named("cuda:0", "datacentre"), named("cuda:1", "datacentre")]);
     for (op, shapes) in [
         (Op::Softmax, &[&[16384, 4096][..]][..]),

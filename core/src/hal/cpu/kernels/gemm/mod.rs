@@ -32,7 +32,8 @@ use small::is_small;
 use streams::Streams;
 use tile::Tiles;
 
-/// The most rows of the result that one task computes. This and the next limit bound the scratch.
+/// The most rows of the result that one task computes. This and the next limit bound the scratch; up to [`STREAMED`] rows need none,
+/// and may have more columns.
 pub const BLOCK_ROWS: usize = 2048;
 /// The most columns of the result that one task computes.
 pub const BLOCK_COLUMNS: usize = 1024;
