@@ -1295,6 +1295,14 @@ ADEAD_API
 adead_status adead_context_set_precision(const adead_context *context,
                                          adead_precision precision);
 
+/// Makes a context of the same devices, threads, profile and settings, whose precision is its own: setting either's does not
+/// change the other's. So a layer or a pipeline can have another precision than the rest of a model. `invalid_argument` for a
+/// number that is no precision. Close it with `adead_context_destroy`.
+ADEAD_API
+adead_status adead_context_with_precision(const adead_context *context,
+                                          adead_precision precision,
+                                          adead_context **out);
+
 /// Returns how products are computed whose precision is not said.
 ADEAD_API adead_status adead_context_precision(const adead_context *context, adead_precision *out);
 

@@ -127,6 +127,11 @@ export declare class Context {
    */
   setPrecision(precision: 'f32' | 'fixed24' | 'fixed16'): void
   /**
+   * Returns a context of the same devices, threads, profile and settings, whose precision is its own: setting either's does
+   * not change the other's. So a layer or a pipeline can have another precision than the rest of a model.
+   */
+  withPrecision(precision: 'f32' | 'fixed24' | 'fixed16'): Context
+  /**
    * Packs a matrix that is multiplied with many times, as b of `matmulPacked`: `[K, N]`, or with `transB` `[N, K]`. It is for
    * products of the context's precision at this time: another `precision` in a product is `invalid_argument`.
    */

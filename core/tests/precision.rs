@@ -71,6 +71,30 @@ fn calls_have_it_where_they_say_none() {
 }
 
 #[test]
+fn a_context_with_its_own_changes_no_other() {
+    let ([x, w, w2], expected) = operands();
+    for context in contexts() {
+        let own = Precision::ALL.map(|precision| context.with_precision(precision));
+        for (at, (own, expected)) in own.iter().zip(&expected).enumerate() {
+            assert_eq!((own.precision(), context.precision()), (Precision::ALL[at], Precision::F32), "{context:?}");
+            assert!(own.matmul(&x, &w).unwrap().bytes() == expected.bytes(), "{own:?}");
+            // The same pipeline of each, all of which share one cache.
+            let chained = own.pipeline().matmul(&x, &w).matmul(&w2).execute().unwrap();
+            let apart = own.matmul(&own.matmul(&x, &w).unwrap(), &w2).unwrap();
+            assert!(chained.bytes() == apart.bytes(), "{own:?}");
+            let profiles = [own, &context].map(|context| context.dispatcher().profiles().len());
+            assert_eq!(profiles[0], profiles[1]);
+        }
+        own[1].set_precision(Precision::Fixed16);
+        assert_eq!(own.each_ref().map(Context::precision), [Precision::F32, Precision::Fixed16, Precision::Fixed16]);
+        assert_eq!(context.precision(), Precision::F32);
+        context.set_precision(Precision::Fixed24);
+        assert_eq!(own[0].precision(), Precision::F32);
+        context.set_precision(Precision::F32);
+    }
+}
+
+#[test]
 fn commands_have_it() {
     let ([x, w, _], expected) = operands();
     let context = Context::open("cpu").unwrap();

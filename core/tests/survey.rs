@@ -73,6 +73,12 @@ fn products_are_priced_by_their_precision() {
         let survey = survey(&format!(
             ".adead 1\ninput a f32[1024,1024]\ninput w f32[1024,1024]\noutput c f32[1024,1024]\nc = matmul a w {precision}\nhalt\n"
         ));
+        // The reason names the unit that computes it.
+        let reason = &survey.steps[0].reason;
+        match precision.strip_prefix("precision=") {
+            Some(precision) => assert!(reason.contains(&format!("; {precision} by ")), "{reason}"),
+            None => assert!(!reason.contains(" by "), "{reason}"),
+        }
         survey.steps[0].alone.iter().map(|estimate| estimate.compute_ns).collect::<Vec<_>>()
     };
     let ns = |gflops: f64| 2.0 * 1024f64.powi(3) / gflops;

@@ -208,6 +208,14 @@ class Context : public Operations {
     return detail::done(adead_context_set_precision(get(), static_cast<adead_precision>(precision)));
   }
 
+  /// Makes a context of the same devices and settings, whose precision is its own. So a layer or a pipeline can have another
+  /// precision than the rest of a model.
+  Returned<Context> with_precision(Precision precision) const {
+    adead_context *out = nullptr;
+    adead_status status = adead_context_with_precision(get(), static_cast<adead_precision>(precision), &out);
+    return opened(status, out);
+  }
+
   /// Returns how products are computed whose precision is not said.
   Returned<Precision> precision() const { return detail::asked<Precision>(adead_context_precision, get()); }
 

@@ -162,6 +162,23 @@ pub unsafe extern "C" fn adead_context_set_precision(
     })
 }
 
+/// Makes a context of the same devices, threads, profile and settings, whose precision is its own: setting either's does not
+/// change the other's. So a layer or a pipeline can have another precision than the rest of a model. `invalid_argument` for a
+/// number that is no precision. Close it with `adead_context_destroy`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_context_with_precision(
+    context: *const adead_context,
+    precision: adead_precision,
+    out: *mut *mut adead_context,
+) -> adead_status {
+    guard(|| {
+        // SAFETY: the caller vouches for the pointers.
+        let (context, out) = unsafe { (reference(context, "context")?, Out::new(out, "out")?) };
+        out.give(adead_context(context.0.with_precision(context::precision(precision)?)));
+        Ok(())
+    })
+}
+
 /// Returns how products are computed whose precision is not said.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_context_precision(

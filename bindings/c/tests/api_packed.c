@@ -100,6 +100,7 @@ static void precision_of_the_context(const adead_tensor *a, const adead_tensor *
   adead_matmul_options options = ADEAD_MATMUL_OPTIONS_INIT;
   adead_tensor *before = NULL, *y = NULL, *said = NULL;
   adead_precision precision = -7;
+  adead_context *own = NULL;
   OK(adead_context_precision(context, &precision));
   CHECK(precision == ADEAD_PRECISION_F32);
   OK(adead_tensor_matmul(context, a, b, NULL, &before));
@@ -116,6 +117,19 @@ static void precision_of_the_context(const adead_tensor *a, const adead_tensor *
   OK(adead_tensor_matmul(context, a, b, &options, &said));
   CHECK(same(said, before));
   adead_tensor_destroy(said);
+  OK(adead_context_set_precision(context, ADEAD_PRECISION_F32));
+  OK(adead_context_with_precision(context, ADEAD_PRECISION_FIXED24, &own));
+  OK(adead_tensor_matmul(own, a, b, NULL, &said));
+  CHECK(same(said, y));
+  adead_tensor_destroy(said);
+  OK(adead_tensor_matmul(context, a, b, NULL, &said));
+  CHECK(same(said, before));
+  adead_tensor_destroy(said);
+  adead_context_destroy(own);
+  own = context;
+  FAILS(adead_context_with_precision(context, 3, &own), ADEAD_INVALID_ARGUMENT, "precision is 3");
+  CHECK(own == NULL);
+  FAILS(adead_context_with_precision(context, ADEAD_PRECISION_F32, NULL), ADEAD_INVALID_ARGUMENT, "out is NULL");
   FAILS(adead_context_set_precision(context, 3), ADEAD_INVALID_ARGUMENT, "precision is 3");
   FAILS(adead_context_set_precision(context, ADEAD_PRECISION_DEFAULT), ADEAD_INVALID_ARGUMENT, "precision is -1");
   FAILS(adead_context_set_precision(NULL, ADEAD_PRECISION_F32), ADEAD_INVALID_ARGUMENT, "context is NULL");

@@ -376,6 +376,10 @@ void residence(const Context &ctx) {
   CHECK(none.budget == 0 && none.used == 0 && none.tensors == 0 && none.evictions == 0);
   OK(ctx.set_tensor_cache(0));
   CHECK(OK(ctx.precision()) == Precision::f32);
+  {
+    Context own = OK(ctx.with_precision(Precision::fixed24));
+    CHECK(OK(own.precision()) == Precision::fixed24 && OK(ctx.precision()) == Precision::f32);
+  }
   OK(ctx.set_precision(Precision::fixed16));
   CHECK(OK(ctx.precision()) == Precision::fixed16);
   OK(ctx.set_precision(Precision::f32));

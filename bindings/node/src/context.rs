@@ -275,6 +275,13 @@ impl Context {
         })
     }
 
+    /// Returns a context of the same devices, threads, profile and settings, whose precision is its own: setting either's does
+    /// not change the other's. So a layer or a pipeline can have another precision than the rest of a model.
+    #[napi(ts_args_type = "precision: 'f32' | 'fixed24' | 'fixed16'")]
+    pub fn with_precision(&self, env: Env, precision: Text) -> napi::Result<Context> {
+        guard(env, || Ok(Context { inner: self.inner.with_precision(precision.parse()?) }))
+    }
+
     /// Packs a matrix that is multiplied with many times, as b of `matmulPacked`: `[K, N]`, or with `transB` `[N, K]`. It is for
     /// products of the context's precision at this time: another `precision` in a product is `invalid_argument`.
     #[napi(ts_args_type = "b: Tensor, transB?: boolean")]

@@ -210,7 +210,11 @@ test('the precision of a context', () => {
     same(own.matmul(a, b), context.matmul(a, b, { precision }))
     same(own.ffn(a, b, b.transpose()), context.ffn(a, b, b.transpose(), { precision }))
     same(own.matmul(a, b, { precision: 'f32' }), context.matmul(a, b))
+    const apart = context.withPrecision(precision)
+    assert.deepEqual([apart.precision, context.precision], [precision, 'f32'])
+    same(apart.matmul(a, b), own.matmul(a, b))
   }
+  throws('invalid_argument', /precision is 'tf32'/, () => own.withPrecision('tf32'))
   throws('invalid_argument', /precision is 'tf32'; it must be one of f32, fixed24, fixed16/, () => own.setPrecision('tf32'))
 })
 

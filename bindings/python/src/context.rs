@@ -179,6 +179,13 @@ impl PyContext {
         Ok(())
     }
 
+    /// Returns a context of the same devices, threads, profile and settings, whose precision is its own: setting either's does
+    /// not change the other's. So a layer or a pipeline can have another precision than the rest of a model:
+    /// ``Linear(weight, context=ctx.with_precision("fixed24"))``.
+    fn with_precision(&self, precision: &str) -> Result<PyContext> {
+        Ok(PyContext::of(self.inner.with_precision(precision.parse()?)))
+    }
+
     /// Begins to record what it and its streams do, in every thread: an `adead.Profile`, for a `with` block. `records` is how
     /// many it keeps, 65,536 where it is None; what is beyond is only counted. InvalidArgumentError while another is under way.
     #[pyo3(signature = (*, records=None))]

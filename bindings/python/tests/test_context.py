@@ -114,6 +114,13 @@ def test_precision():
     with pytest.raises(TypeError):
         ctx.precision = 3
     assert ctx.precision == "fixed16"
+    for precision, expected in said.items():
+        own = ctx.with_precision(precision)
+        assert (own.precision, ctx.precision) == (precision, "fixed16")
+        assert own.matmul(x, w).tobytes() == expected
+        assert adead.nn.Linear(w.transpose(), context=own)(x).tobytes() == expected
+    with pytest.raises(adead.InvalidArgumentError, match="precision is 'tf32'"):
+        ctx.with_precision("tf32")
 
 
 def test_packed_matrices():

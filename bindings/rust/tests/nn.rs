@@ -295,6 +295,8 @@ fn layers_keep_the_precision_that_they_were_made_with() {
                 MatmulOptions { trans_b: true, bias: Some(&bias), precision: Some(precision), ..Default::default() };
             let expected = context.matmul_with(&x, &weight, options).unwrap();
             assert!(layer.forward(&x).unwrap().bytes() == expected.bytes(), "{context:?} {precision:?}");
+            let own = Linear::new(&weight, Some(&bias), &context.with_precision(precision)).unwrap();
+            assert!(own.forward(&x).unwrap().bytes() == expected.bytes(), "{context:?} {precision:?}");
         }
     }
 }

@@ -195,6 +195,12 @@ pub const Context = struct {
         try check(c.adead_context_set_precision(self.handle, @intFromEnum(value)));
     }
 
+    /// Makes a context of the same devices and settings, whose precision is its own. So a layer or a pipeline can have another
+    /// precision than the rest of a model.
+    pub fn withPrecision(self: Context, value: enums.Precision) Error!Context {
+        return call.made(Context, c.adead_context_with_precision, .{ self.handle, @intFromEnum(value) });
+    }
+
     /// How products are computed whose precision is not said.
     pub fn precision(self: Context) Error!enums.Precision {
         return call.word(enums.Precision, c.adead_context_precision, .{self.handle});

@@ -140,6 +140,11 @@ test "operations: what is left out has the core's default" {
     said.precision = .fixed16;
     try expectSame(try ctx.matmul(x, w, transposed), try ctx.matmul(x, w, said));
     try ctx.setPrecision(.f32);
+    const own = try ctx.withPrecision(.fixed16);
+    defer own.deinit();
+    try expectEqual(adead.Precision.fixed16, try own.precision());
+    try expectEqual(adead.Precision.f32, try ctx.precision());
+    try expectSame(try own.matmul(x, w, transposed), try ctx.matmul(x, w, said));
 
     var attrs: adead.Attrs = .{};
     defer attrs.deinit();

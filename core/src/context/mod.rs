@@ -260,6 +260,15 @@ impl Context {
         self.precision.0.store(precision as i32, Ordering::Relaxed);
     }
 
+    /// Returns a context of the same devices, threads, profile and settings, whose precision is its own: setting either's does
+    /// not change the other's. So a layer or a pipeline can have another precision than the rest of a model:
+    /// `Linear::new(&weight, None, &context.with_precision(Precision::Fixed24))`.
+    pub fn with_precision(&self, precision: Precision) -> Context {
+        let context = Context { precision: DefaultPrecision::default(), ..self.clone() };
+        context.set_precision(precision);
+        context
+    }
+
     /// Returns how products are computed whose `precision` is not said.
     #[inline]
     pub fn precision(&self) -> Precision {

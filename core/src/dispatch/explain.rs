@@ -54,10 +54,7 @@ impl<'a> Explanation<'a> {
                 None => cheapest(profiles, &estimates, device),
             },
         };
-        if precision != Precision::F32 {
-            // Writing to a String can't fail.
-            let _ = write!(reason, "; {} by {}", precision.name(), profiles[device].exact.unit);
-        }
+        name_unit(&mut reason, precision, &profiles[device]);
         if let Some(Split { rows, .. }) = &split {
             device = (0..rows.len()).max_by_key(|&device| rows[device]).unwrap_or(device);
         }
@@ -72,6 +69,14 @@ impl<'a> Explanation<'a> {
     /// Returns the chosen device's estimate.
     pub fn estimate(&self) -> &Estimate {
         &self.estimates[self.device]
+    }
+}
+
+/// Adds the unit that computes products in integers. Adds nothing for f32.
+pub(crate) fn name_unit(reason: &mut String, precision: Precision, profile: &DeviceProfile) {
+    if precision != Precision::F32 {
+        // Writing to a String can't fail.
+        let _ = write!(reason, "; {} by {}", precision.name(), profile.exact.unit);
     }
 }
 

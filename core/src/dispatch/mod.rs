@@ -20,6 +20,8 @@ pub use dispatcher::{AutoDispatcher, Decision, Why};
 pub use exact::Exact;
 #[cfg(feature = "profile")]
 pub(crate) use explain::Tenths;
+#[cfg(feature = "programs")]
+pub(crate) use explain::name_unit;
 pub use explain::{Explanation, Time};
 pub use profile::{DeviceProfile, Kind, Link, Rate, Source};
 pub use split::Split;

@@ -10,7 +10,7 @@ use super::Program;
 use super::flow::Flow;
 use super::lower::{Do, Step};
 use super::walk::{Visit, Walk};
-use crate::dispatch::{AutoDispatcher, Estimate, Kind, Time};
+use crate::dispatch::{AutoDispatcher, Estimate, Kind, Time, name_unit};
 use crate::error::Result;
 use crate::ops::Op;
 use crate::pipeline::Prices;
@@ -154,13 +154,14 @@ impl Program {
 
 /// The prices of a program that runs as one graph.
 struct Whole<'a> {
+    dispatcher: &'a AutoDispatcher,
     flow: &'a Flow,
     prices: Prices,
     reason: String,
 }
 
 impl Whole<'_> {
-    fn new<'a>(dispatcher: &AutoDispatcher, flow: &'a Flow) -> Whole<'a> {
+    fn new<'a>(dispatcher: &'a AutoDispatcher, flow: &'a Flow) -> Whole<'a> {
         let prices = Prices::new(dispatcher, &flow.graph);
         let device = prices.device;
         let id = |device: usize| &dispatcher.profiles()[device].id;
@@ -174,7 +175,7 @@ impl Whole<'_> {
                 format!("all steps as one take {here}, on {} {there}", id(next))
             }
         };
-        Whole { flow, prices, reason }
+        Whole { dispatcher, flow, prices, reason }
     }
 
     /// The estimate of a step on a device if all steps run there.
@@ -204,6 +205,9 @@ impl Whole<'_> {
             (None, _) => "its result is empty".into(),
             (Some(_), None) => "nothing needs its result".into(),
         };
+        if let (Do::Command(work), Some(_)) = (action, by) {
+            name_unit(&mut visit.reason, work.attrs.precision.unwrap_or_default(), &self.dispatcher.profiles()[device]);
+        }
         visit
     }
 }
