@@ -416,7 +416,7 @@ enum {
 /// The most devices that an explanation has room for.
 #define ADEAD_MAX_ESTIMATES 16
 
-/// The axis of an operation that works on the row-major flattening of everything.
+/// Stands for all axes: the operation works on the row-major flattening of x.
 #define ADEAD_AXIS_ALL INT32_MIN
 
 /// The most batches in flight at once.
@@ -436,7 +436,7 @@ typedef struct adead_attrs adead_attrs;
 /// A batch that an `adead_next` fills in. It is valid only during the call.
 typedef struct adead_batch adead_batch;
 
-/// A run of batches, whose results the caller asks for. One thread at a time may use it.
+/// A run of batches, whose results `adead_batches_next` returns. One thread at a time may use it.
 typedef struct adead_batches adead_batches;
 
 /// A range of memory on a device, with a size in bytes and no type. Threads may share one, but must order their own
@@ -446,13 +446,13 @@ typedef struct adead_buffer adead_buffer;
 /// A pipeline under construction. One thread at a time may use it.
 typedef struct adead_chain adead_chain;
 
-/// A chain that was planned for a device, to be run any number of times. Threads may share one.
+/// A chain that was compiled for a device. It can run any number of times. Threads may share one.
 typedef struct adead_compiled adead_compiled;
 
 /// The devices that a program has opened. Threads may share one context.
 typedef struct adead_context adead_context;
 
-/// Bytes on their way to the host. One thread at a time may use it.
+/// A copy of bytes from a device to the host, perhaps still in flight. One thread at a time may use it.
 typedef struct adead_download adead_download;
 
 /// A point in a stream. The host can query it and wait for it, and other streams can wait for it. Threads may share
@@ -465,21 +465,21 @@ typedef struct adead_interrupt adead_interrupt;
 /// A kernel that was compiled for a context's GPU. It never changes, so threads may share one.
 typedef struct adead_kernel adead_kernel;
 
-/// How the elements of a row-major matrix are arranged. Elements have 1, 2, 4 or 8 bytes, and padding is zero. A layout
-/// never changes, so threads may share one.
+/// An arrangement of a row-major matrix's elements in memory. Elements have 1, 2, 4 or 8 bytes, and padding is zero. A
+/// layout never changes, so threads may share one.
 typedef struct adead_layout adead_layout;
 
-/// A loader of batches that a thread makes ahead. One thread at a time may take them.
+/// A loader: its thread prepares batches in advance. One thread at a time may take batches from it.
 typedef struct adead_loader adead_loader;
 
-/// A layer, which takes a tensor and returns one. It shares what it is made of, tensors and modules, and keeps its context's
-/// devices: the caller gives up its own handles whenever it likes. It never changes, so threads may share one.
+/// A layer: it computes a tensor from a tensor. It keeps its tensors, its modules and its context's devices alive, so the caller
+/// may destroy its own handles to them at any time. A module never changes, so threads may share one.
 typedef struct adead_module adead_module;
 
 /// The outcome of a program's run: its outputs and its statistics.
 typedef struct adead_outcome adead_outcome;
 
-/// A right operand of matrix products, laid out for them in advance. It never changes, so threads may share one.
+/// A right operand of matrix products, packed for them in advance. It never changes, so threads may share one.
 typedef struct adead_packed adead_packed;
 
 /// A profile of a context. It records until `adead_profile_finish`, and then can be read.
@@ -488,10 +488,11 @@ typedef struct adead_profile adead_profile;
 /// A decoded program. It never changes, so threads may share one.
 typedef struct adead_program adead_program;
 
-/// Recorded work. Threads may share one.
+/// Work that a stream recorded, to be replayed. Threads may share one.
 typedef struct adead_recording adead_recording;
 
-/// An open safetensors file. Opening reads its header; a tensor is read when it is asked for. Threads may share one.
+/// An open safetensors file. Opening reads only its header; `adead_safetensors_tensor` reads a tensor. Threads may
+/// share one.
 typedef struct adead_safetensors adead_safetensors;
 
 /// The context of a batch's work: a stream, the batch on the device, and buffers. It is valid only during the call, and
@@ -550,27 +551,28 @@ typedef struct {
   char cpu_model[128];
   /// Instruction-set extensions that kernels may use, separated by spaces.
   char cpu_features[512];
-  /// How many GPUs `adead_gpu_info` can describe.
+  /// The number of GPUs that `adead_gpu_info` can describe.
   size_t gpu_count;
 } adead_hardware;
 
-/// How a matrix product is computed, one of `ADEAD_PRECISION_...`.
+/// The precision of a matrix product, one of `ADEAD_PRECISION_...`.
 typedef int32_t adead_precision;
 
 /// Options for opening a context. Start from `ADEAD_CONTEXT_OPTIONS_INIT`.
 typedef struct {
   /// `sizeof(adead_context_options)`.
   size_t struct_size;
-  /// The CPU's instruction set: "avx512", "avx2", "sse2", "neon" or "portable". NULL takes the one in `ADEAD_ISA`, or
-  /// else the best.
+  /// The CPU's instruction set: "avx512", "avx2", "sse2", "neon" or "portable". NULL takes the one in `ADEAD_ISA`, or else in
+  /// adead.toml, or else the best.
   const char *isa;
-  /// The number of CPU threads. 0 takes `ADEAD_NUM_THREADS`, or else as many as the process may use.
+  /// The number of CPU threads. 0 takes the number in `ADEAD_NUM_THREADS`, or else in adead.toml, or else as many as the
+  /// process may use.
   size_t threads;
-  /// How products are computed whose precision is not said, one of `ADEAD_PRECISION_...`.
+  /// The default precision, of products for which none is given: one of `ADEAD_PRECISION_...`.
   adead_precision precision;
 } adead_context_options;
 
-/// The memory that tensors' copies use on a device. The caller sets `struct_size`.
+/// The memory of tensors' copies on a device. The caller sets `struct_size`.
 typedef struct {
   /// `sizeof(adead_tensor_cache_use)`.
   size_t struct_size;
@@ -594,19 +596,19 @@ typedef int32_t adead_contract_level;
 /// A kind of device, one of `ADEAD_KIND_...`.
 typedef int32_t adead_device_kind;
 
-/// Describes a device. The caller sets `struct_size`. Texts end with NUL and are cut if they are too long.
+/// A description of a device. The caller sets `struct_size`. Texts end with NUL and are cut if they are too long.
 typedef struct {
   /// `sizeof(adead_device_info)`.
   size_t struct_size;
   /// Bytes of memory; 0 if unknown.
   uint64_t memory;
-  /// Execution units that work at the same time: threads or multiprocessors.
+  /// The number of execution units that work at the same time: threads or multiprocessors.
   uint32_t units;
   /// How the device keeps the arithmetic contract: `ADEAD_CONTRACT_...`.
   adead_contract_level contract;
   /// The name that opens it: "cpu", "cuda:0", "vulkan:1".
   char id[32];
-  /// What its kernels are built for: an instruction set or a compute capability.
+  /// The target of its kernels: an instruction set or a compute capability.
   char arch[32];
   /// The vendor's name for it.
   char name[128];
@@ -666,11 +668,11 @@ typedef struct {
   uint32_t reserved;
 } adead_kernel_details;
 
-/// A buffer of a kernel. The caller sets `struct_size`.
+/// A buffer parameter of a kernel. The caller sets `struct_size`.
 typedef struct {
   /// `sizeof(adead_parameter)`.
   size_t struct_size;
-  /// The least bytes that a buffer for it must have.
+  /// The smallest allowed size of a buffer for it, in bytes.
   uint64_t least;
   /// Bytes of an element of its runtime-sized array, or 0 without one. A buffer's bytes beyond `least` must be a
   /// multiple of it.
@@ -715,11 +717,11 @@ typedef int32_t adead_family;
 
 /// A device's estimated time for an operation, in nanoseconds.
 typedef struct {
-  /// The computation.
+  /// The time of the computation.
   double compute_ns;
-  /// Starting it.
+  /// The time to start the computation.
   double launch_ns;
-  /// Moving operands to the device and the result back.
+  /// The time to move operands to the device and the result back.
   double transfer_ns;
   /// The sum of these.
   double total_ns;
@@ -761,7 +763,7 @@ typedef struct {
 /// A value of a chain: an input, a constant, or the result of an operation. Functions refuse another chain's values.
 typedef uint64_t adead_value;
 
-/// What a chain was compiled to. The caller sets `struct_size`.
+/// The result of compiling a chain. The caller sets `struct_size`.
 typedef struct {
   /// `sizeof(adead_compiled_info)`.
   size_t struct_size;
@@ -779,7 +781,7 @@ typedef struct {
   char device[32];
 } adead_compiled_info;
 
-/// How the cache of executed chains was used. The caller sets `struct_size`.
+/// The use of the cache of executed chains. The caller sets `struct_size`.
 typedef struct {
   /// `sizeof(adead_cache_use)`.
   size_t struct_size;
@@ -811,13 +813,13 @@ typedef struct {
   float alpha;
   /// The factor of c.
   float beta;
-  /// Broadcast to the result. Required if beta is not 0; else it may be NULL.
+  /// The tensor that beta multiplies, broadcast to the result. Required if beta is not 0; else it may be NULL.
   const adead_tensor *c;
   /// `[N]`, added to every row. NULL: no bias.
   const adead_tensor *bias;
   /// The function applied last, one of `ADEAD_ACTIVATION_...`.
   adead_activation activation;
-  /// The arithmetic, one of `ADEAD_PRECISION_...`. `ADEAD_PRECISION_DEFAULT` is what the context has.
+  /// The precision, one of `ADEAD_PRECISION_...`. `ADEAD_PRECISION_DEFAULT` is the context's default precision.
   adead_precision precision;
 } adead_matmul_options;
 
@@ -833,63 +835,63 @@ typedef struct {
   float scale;
 } adead_attention_options;
 
-/// What kind of layer a module is, one of `ADEAD_MODULE_...`.
+/// A kind of layer, one of `ADEAD_MODULE_...`.
 typedef int32_t adead_module_kind;
 
-/// What `adead_module_load` makes. Start from `ADEAD_MODULE_OPTIONS_INIT`, and set `kind` and the fields that it names.
+/// Options of `adead_module_load`. Start from `ADEAD_MODULE_OPTIONS_INIT`, and set `kind` and the fields that name this kind.
 typedef struct {
   /// `sizeof(adead_module_options)`.
   size_t struct_size;
   /// A kind with weights, one of `ADEAD_MODULE_...`.
   adead_module_kind kind;
-  /// Transformers: between the products of the feed-forward part.
+  /// Transformers: the activation between the two products of the feed-forward part.
   adead_activation activation;
-  /// Linear: values of a row that it takes. Embedding: rows of the table.
+  /// Linear: the number of values of an input row. Embedding: the number of rows of the table.
   size_t inputs;
-  /// Linear: values of a row that it returns.
+  /// Linear: the number of values of an output row.
   size_t outputs;
-  /// All but linear: values of a row.
+  /// All kinds but linear: the number of values of a row.
   size_t width;
-  /// Attention and transformers.
+  /// Attention and transformers: the number of heads.
   size_t heads;
-  /// Transformers: values between the products of the feed-forward part.
+  /// Transformers: the number of values between the two products of the feed-forward part.
   size_t hidden;
-  /// Transformer encoder: its layers, `PREFIX.0`, `PREFIX.1` and so on.
+  /// Transformer encoder: the number of layers, `PREFIX.0`, `PREFIX.1` and so on.
   size_t layers;
-  /// Attention: four names of linear layers, which follow the prefix: query, key, value, output.
+  /// Attention: the names of four linear layers: query, key, value, output. The prefix is put before each name.
   const char *const *parts;
-  /// Layer norm and transformers: added to variances.
+  /// Layer norm and transformers: the number that is added to a variance.
   float eps;
   /// 0.
   int32_t reserved;
 } adead_module_options;
 
-/// What a module is. The caller sets `struct_size`.
+/// A description of a module. The caller sets `struct_size`.
 typedef struct {
   /// `sizeof(adead_module_info)`.
   size_t struct_size;
-  /// One of `ADEAD_MODULE_...`.
+  /// The kind of layer, one of `ADEAD_MODULE_...`.
   adead_module_kind kind;
   /// 0.
   int32_t reserved;
-  /// Linear: values of a row that it takes. Embedding: rows of the table. Sequential and encoder: layers. Else 0.
+  /// Linear: the values of an input row. Embedding: the rows of the table. Sequential and encoder: the layers. Else 0.
   size_t inputs;
-  /// Linear: values of a row that it returns. Embedding: values of a row. Else 0.
+  /// Linear: the values of an output row. Embedding: the values of a row. Else 0.
   size_t outputs;
 } adead_module_info;
 
-/// What a call gives a module besides its tensor. Start from `ADEAD_FORWARD_OPTIONS_INIT`.
+/// Optional arguments of `adead_module_forward`. Start from `ADEAD_FORWARD_OPTIONS_INIT`.
 typedef struct {
   /// `sizeof(adead_forward_options)`.
   size_t struct_size;
-  /// Linear, feed-forward, attention: added to the result. NULL: none.
+  /// Linear, feed-forward, attention: a tensor that is added to the result; linear adds it before its activation. NULL: none.
   const adead_tensor *residual;
-  /// Attention and transformers: rows of each sequence that are its own. Those behind them are padding, which nothing
-  /// attends to, and come out with values of no meaning. NULL: all rows.
+  /// Attention and transformers: the number of rows of each sequence. The rows after them are padding: nothing attends to them,
+  /// and their results have no meaning. NULL: no padding.
   const size_t *lengths;
-  /// How many lengths there are.
+  /// The number of lengths.
   size_t count;
-  /// Linear: what follows, one of `ADEAD_ACTIVATION_...`.
+  /// Linear: the activation of the result, one of `ADEAD_ACTIVATION_...`.
   adead_activation activation;
   /// 0.
   int32_t reserved;
@@ -991,15 +993,15 @@ typedef struct {
 /// allocations.
 typedef int64_t adead_flat_handle;
 
-/// Provides the next batch by `adead_batch_memory` or `adead_batch_borrow`; without either call, no batch is left.
-/// Every status but `ADEAD_OK` ends the run and is returned from it, even a number of the caller's own.
+/// Provides the next batch by `adead_batch_memory` or `adead_batch_borrow`; without either call, no batch is left. Any
+/// status other than `ADEAD_OK` ends the run, which returns it. The status may be a number of the caller's own.
 typedef adead_status (*adead_next)(adead_batch *batch, void *user);
 
-/// Enqueues the work of a batch on its stream and names its result. Every status but `ADEAD_OK` ends the run.
+/// Enqueues the work of a batch on its stream and names its result. Any status other than `ADEAD_OK` ends the run.
 typedef adead_status (*adead_work)(adead_stage *stage, void *user);
 
 /// Takes the result of batch `index`; the first one is 0. `data` points into the download, valid only during the call,
-/// aligned for every element type, and never NULL. Every status but `ADEAD_OK` ends the run.
+/// aligned for every element type, and never NULL. Any status other than `ADEAD_OK` ends the run.
 typedef adead_status (*adead_take)(size_t index, const void *data, size_t bytes, void *user);
 
 /// A summary of a profile. The caller sets `struct_size`.
@@ -1096,7 +1098,7 @@ typedef struct {
   uint64_t threshold;
   /// The number of records.
   uint64_t count;
-  /// The number of these with a time. The fields below cover only those.
+  /// The number of records with a measured time. The fields below cover only these.
   uint64_t timed;
   /// The sum of their times, in nanoseconds.
   uint64_t ns;
@@ -1154,7 +1156,7 @@ typedef void (*adead_log_callback)(adead_log_level level, const char *target, co
 /// A linear layer.
 #define ADEAD_MODULE_LINEAR 0
 
-/// Rows of a table by number.
+/// A table whose rows are looked up by id.
 #define ADEAD_MODULE_EMBEDDING 1
 
 /// Layer normalisation.
@@ -1166,19 +1168,19 @@ typedef void (*adead_log_callback)(adead_log_level level, const char *target, co
 /// The Gaussian error linear unit.
 #define ADEAD_MODULE_GELU 4
 
-/// Modules one after another.
+/// Modules that are applied in order.
 #define ADEAD_MODULE_SEQUENTIAL 5
 
 /// Two linear layers with an activation between them.
 #define ADEAD_MODULE_FEED_FORWARD 6
 
-/// Self-attention with several heads.
+/// Multi-head self-attention.
 #define ADEAD_MODULE_ATTENTION 7
 
-/// Attention and feed-forward, each normalised behind.
+/// Attention and feed-forward, with normalisation after each.
 #define ADEAD_MODULE_TRANSFORMER_LAYER 8
 
-/// Transformer layers one after another.
+/// Transformer layers that are applied in order.
 #define ADEAD_MODULE_TRANSFORMER_ENCODER 9
 
 #ifdef __cplusplus
@@ -1217,10 +1219,10 @@ ADEAD_API void adead_interrupt_set(adead_interrupt *interrupt, int32_t value);
 /// Returns whether a flag is set: 0 or 1. NULL is not set. Async-signal-safe.
 ADEAD_API int32_t adead_interrupt_get(const adead_interrupt *interrupt);
 
-/// Makes the calling thread watch a flag; NULL ends that. While the flag is set, the thread's long calls end with
-/// `not_ready` within 0.1 s. Long calls are operations, programs and pipelines on the CPU, and waits for a GPU. Work
-/// that the GPU was given goes on. Calls of a few milliseconds finish. A call that ends early gives no result, but may
-/// have written parts of its output arrays and buffers. Everything works as before afterwards.
+/// Makes the calling thread watch a flag, or none if it is NULL. While the flag is set, the thread's long calls end
+/// with `not_ready` within 0.1 s. Long calls are operations, programs and pipelines on the CPU, and waits for a GPU.
+/// Work already submitted to the GPU continues. Calls of a few milliseconds finish. A call that ends early gives no
+/// result, but may have written parts of its output arrays and buffers. Everything works as before afterwards.
 ///
 /// Returns the flag that the thread watched before, or NULL, so that the caller can restore it. No thread may watch a
 /// flag when it is destroyed.
@@ -1231,25 +1233,25 @@ ADEAD_API const adead_interrupt *adead_interrupt_watch(const adead_interrupt *in
 /// API, it starts the API as -1 does. `backend_unavailable` if this machine or this version does not have the backend.
 ADEAD_API adead_status adead_init(int backend);
 
-/// Ends the simple API: frees the memory of `adead_alloc` that was not freed. It may be started again.
+/// Ends the simple API and frees the blocks of `adead_alloc` that are still live. The API may be started again.
 ADEAD_API adead_status adead_shutdown(void);
 
-/// Allocates `bytes` bytes for the simple API, zeroed, at a multiple of 64. The functions also take any other memory of
-/// the caller. `out_of_memory` if the system refuses.
+/// Allocates `bytes` zeroed bytes for the simple API, aligned to 64 bytes. The functions also accept any other memory
+/// of the caller. `out_of_memory` if the system refuses.
 ADEAD_API adead_status adead_alloc(size_t bytes, void **out);
 
 /// Frees memory that `adead_alloc` returned; NULL is allowed. `invalid_argument`, and nothing changes, for any other
 /// pointer and for freed memory.
 ADEAD_API adead_status adead_free(void *pointer);
 
-/// Computes `result = a*b`: a is `[m, k]`, b `[k, n]`, result `[m, n]`, row-major. The result may not overlap a or b.
+/// Computes `result = a*b`: a is `[m, k]`, b `[k, n]`, result `[m, n]`, row-major. The result must not overlap a or b.
 ADEAD_API adead_status adead_matmul(const float *a, const float *b, float *result, int m, int n, int k);
 
-/// Computes the softmax of every row of a row-major `[rows, cols]` matrix. `out` may equal `in`, but not overlap it
-/// otherwise.
+/// Computes the softmax of every row of a row-major `[rows, cols]` matrix. `out` may equal `in`, but must not overlap
+/// it otherwise.
 ADEAD_API adead_status adead_softmax(const float *in, float *out, int rows, int cols);
 
-/// Computes `max(x, 0)` of `size` values; NaN stays NaN. `out` may equal `in`, but not overlap it otherwise.
+/// Computes `max(x, 0)` of `size` values; NaN stays NaN. `out` may equal `in`, but must not overlap it otherwise.
 ADEAD_API adead_status adead_relu(const float *in, float *out, int size);
 
 /// Starts the simple API on the best Vulkan GPU, as `adead_init(2)` does. `backend_unavailable` if there is none.
@@ -1288,28 +1290,30 @@ adead_status adead_context_tensor_cache(const adead_context *context,
 /// The least recently used copies are evicted, now and when others arrive. No value is lost.
 ADEAD_API adead_status adead_context_set_tensor_cache(const adead_context *context, uint64_t bytes);
 
-/// Sets how products are computed whose precision is not said (`ADEAD_PRECISION_DEFAULT`): those of calls, pipelines and programs
-/// that begin or are compiled later. At first it is `ADEAD_PRECISION_F32`. Layers keep what the context had when they were made.
-/// `invalid_argument` for a number that is no precision.
+/// Sets the default precision: the precision of products with `ADEAD_PRECISION_DEFAULT`, for which none is given. It applies to
+/// calls, pipelines and programs that start or are compiled later. The initial value is the one that the context was opened with,
+/// `ADEAD_PRECISION_F32` without options. Layers keep the precision that the context had when they were made. `invalid_argument`
+/// for an unknown precision.
 ADEAD_API
 adead_status adead_context_set_precision(const adead_context *context,
                                          adead_precision precision);
 
-/// Makes a context of the same devices, threads, profile and settings, whose precision is its own: setting either's does not
-/// change the other's. So a layer or a pipeline can have another precision than the rest of a model. `invalid_argument` for a
-/// number that is no precision. Close it with `adead_context_destroy`.
+/// Creates a context with the same devices, threads, profile and settings, and a default precision of its own: setting it on
+/// either context does not change the other. So a layer or a pipeline can have another precision than the rest of a model.
+/// `invalid_argument` for an unknown precision. Close it with `adead_context_destroy`.
 ADEAD_API
 adead_status adead_context_with_precision(const adead_context *context,
                                           adead_precision precision,
                                           adead_context **out);
 
-/// Returns how products are computed whose precision is not said.
+/// Returns the default precision, which `adead_context_set_precision` sets.
 ADEAD_API adead_status adead_context_precision(const adead_context *context, adead_precision *out);
 
-/// Frees what the context keeps for its next work. Scratch memory returns to the system. Worker threads finish the work
-/// that they have begun, and end. GPU copies of tensors whose values are also in host memory are freed. The next call
-/// allocates again what it needs. Other threads may compute meanwhile.
-ADEAD_API adead_status adead_context_trim(const adead_context *context);
+/// Frees the resources that the context keeps for later work. Scratch memory returns to the system. Worker threads finish their
+/// current work and exit. GPU copies of tensors whose values are also in host memory are freed. The next call allocates again
+/// what it needs. Other threads may compute meanwhile.
+ADEAD_API
+adead_status adead_context_trim(const adead_context *context);
 
 /// Describes the context's device. The caller sets `out->struct_size`.
 ADEAD_API adead_status adead_context_device_info(const adead_context *context, adead_device_info *out);
@@ -1324,8 +1328,8 @@ ADEAD_API adead_status adead_context_device_at(const adead_context *context, siz
 /// that both CUDA and Vulkan see counts once.
 ADEAD_API adead_status adead_gpu_count(size_t *out);
 
-/// Opens the best GPU, as "vulkan" does. A GPU with its own memory comes before one in the processor; a software device
-/// is used only if there is no other. CUDA is used if Vulkan has no GPU. `backend_unavailable` says why there is none.
+/// Opens the best GPU, as the name "vulkan" does. Discrete GPUs come before integrated ones; a software device is used
+/// only if there is no other. CUDA is used if Vulkan has no GPU. `backend_unavailable` says why there is none.
 ADEAD_API adead_status adead_gpu_open(adead_context **out);
 
 /// Describes GPU `index`. 0 is the preferred one; software devices come last. The call opens no GPU. For a Vulkan GPU
@@ -1345,8 +1349,8 @@ ADEAD_API adead_status adead_gpu_backend_info(size_t index, size_t backend, adea
 ADEAD_API adead_status adead_memory(const adead_context *context, adead_memory_use *out);
 
 /// Enqueues a kernel over `groups[0]`*`groups[1]`*`groups[2]` workgroups, with `count` buffers in the order of set and
-/// binding. The call returns at once; reading a buffer waits, and so does `adead_wait`. `invalid_argument` says what
-/// does not fit: the number of buffers, their sizes, the groups, missing push constants.
+/// binding. The call returns without waiting. Reading a buffer waits, and so does `adead_wait`. `invalid_argument`
+/// names what does not fit: the number of buffers, their sizes, the groups, missing push constants.
 ADEAD_API
 adead_status adead_dispatch(const adead_context *context,
                             const adead_kernel *kernel,
@@ -1354,7 +1358,7 @@ adead_status adead_dispatch(const adead_context *context,
                             size_t count,
                             const uint32_t *groups);
 
-/// Does as `adead_dispatch`, with the `push_bytes` bytes of the kernel's push constants at `push`.
+/// Works like `adead_dispatch`, and passes the `push_bytes` bytes at `push` as the kernel's push constants.
 ADEAD_API
 adead_status adead_dispatch_with(const adead_context *context,
                                  const adead_kernel *kernel,
@@ -1368,7 +1372,7 @@ adead_status adead_dispatch_with(const adead_context *context,
 ADEAD_API adead_status adead_wait(const adead_context *context);
 
 /// Creates a buffer of `bytes` bytes on the context's GPU, or in host memory if the context has no GPU. It holds a copy
-/// of the bytes at `data`, or zeros if `data` is NULL. `out_of_memory` reports the bytes asked and free.
+/// of the bytes at `data`, or zeros if `data` is NULL. `out_of_memory` reports the bytes requested and free.
 ADEAD_API
 adead_status adead_buffer_create(const adead_context *context,
                                  const void *data,
@@ -1411,10 +1415,10 @@ adead_status adead_kernel_load_spirv_bytes(const adead_context *context,
 /// the same GPU.
 ADEAD_API adead_status adead_kernel_load_ptx(const adead_context *context, const char *path, adead_kernel **out);
 
-/// Loads a kernel from the `bytes` bytes of PTX at `data`, with or without a zero at the end. `entry` names the kernel;
+/// Loads a kernel from the `bytes` bytes of PTX at `data`, with or without a NUL at the end. `entry` names the kernel;
 /// NULL takes the first. Workgroups have `workgroup[0]`*`workgroup[1]`*`workgroup[2]` threads; with NULL, as many as
 /// the PTX declares. `invalid_argument` for an unknown entry point, for a number of threads that the kernel does not
-/// allow, and if neither side gives one.
+/// allow, and if neither the caller nor the PTX gives a number.
 ADEAD_API
 adead_status adead_kernel_load_ptx_bytes(const adead_context *context,
                                          const void *data,
@@ -1425,7 +1429,7 @@ adead_status adead_kernel_load_ptx_bytes(const adead_context *context,
 
 /// Loads a kernel as `adead_kernel_load_ptx` does, from a cubin or a fatbin. A cubin is machine code for one
 /// architecture; a fatbin may hold code for several, and PTX. `unsupported` if nothing in it is for the device. A
-/// fatbin also needs a driver of CUDA 12.4.
+/// fatbin also needs a driver for CUDA 12.4 or later.
 ADEAD_API adead_status adead_kernel_load_cubin(const adead_context *context, const char *path, adead_kernel **out);
 
 /// Loads a kernel as `adead_kernel_load_ptx_bytes` does, from a cubin or fatbin.
@@ -1437,9 +1441,9 @@ adead_status adead_kernel_load_cubin_bytes(const adead_context *context,
                                            const uint32_t *workgroup,
                                            adead_kernel **out);
 
-/// Makes another kernel from the module of a kernel, with another entry point and `count` specialization constants set.
-/// An entry point of NULL is "main", or else the module's first. `invalid_argument` for an entry point or a constant
-/// that the module does not have.
+/// Creates another kernel from the module of a kernel, with another entry point and `count` specialization constants
+/// set. An entry point of NULL is "main", or else the module's first. `invalid_argument` for an entry point or a
+/// constant that the module does not have.
 ADEAD_API
 adead_status adead_pipeline_create(const adead_context *context,
                                    const adead_kernel *kernel,
@@ -1448,7 +1452,7 @@ adead_status adead_pipeline_create(const adead_context *context,
                                    size_t count,
                                    adead_kernel **out);
 
-/// Destroys a kernel; NULL is allowed. Enqueued work with it goes on.
+/// Destroys a kernel; NULL is allowed. Enqueued work that uses it continues.
 ADEAD_API void adead_kernel_destroy(adead_kernel *kernel);
 
 /// Describes what a dispatch of the kernel must pass. The caller sets `out->struct_size`.
@@ -1457,7 +1461,7 @@ ADEAD_API adead_status adead_kernel_info(const adead_kernel *kernel, adead_kerne
 /// Describes buffer `index` of the kernel, in the order of a dispatch. The caller sets `out->struct_size`.
 ADEAD_API adead_status adead_kernel_parameter_at(const adead_kernel *kernel, size_t index, adead_parameter *out);
 
-/// Creates an event at the point after everything that the context has enqueued so far.
+/// Creates an event after everything that the context has enqueued so far.
 ADEAD_API adead_status adead_event_create(const adead_context *context, adead_event **out);
 
 /// Destroys an event; NULL is allowed.
@@ -1477,8 +1481,8 @@ ADEAD_API void adead_download_destroy(adead_download *download);
 ADEAD_API adead_status adead_download_query(const adead_download *download, int32_t *out);
 
 /// Waits for the bytes and returns their address without a copy. The address is valid until the download is read or
-/// destroyed. The device accesses this memory, of which there is little, so don't keep it for long. `invalid_argument`
-/// once the bytes were read.
+/// destroyed. The device can access this memory, which is scarce, so don't keep it for long. `invalid_argument` if the
+/// download was read.
 ADEAD_API adead_status adead_download_data(const adead_download *download, const void **out);
 
 /// Waits for the bytes and copies them to `dst`, once. `invalid_argument` unless `bytes` is the size of the download,
@@ -1488,21 +1492,21 @@ ADEAD_API adead_status adead_download_read(adead_download *download, void *dst, 
 /// Destroys a timestamp; NULL is allowed.
 ADEAD_API void adead_timestamp_destroy(adead_timestamp *timestamp);
 
-/// Returns the nanoseconds from `earlier` to `timestamp`, both of one device. `not_ready` until the device has taken
-/// both.
+/// Returns the nanoseconds from `earlier` to `timestamp`, both of the same device. `not_ready` until the device has
+/// taken both.
 ADEAD_API
 adead_status adead_timestamp_since(const adead_timestamp *timestamp,
                                    const adead_timestamp *earlier,
                                    uint64_t *out);
 
-/// Destroys a recording; NULL is allowed. Replays of it go on.
+/// Destroys a recording; NULL is allowed. Enqueued replays of it continue.
 ADEAD_API void adead_recording_destroy(adead_recording *recording);
 
 /// Creates a stream on the context's device.
 ADEAD_API adead_status adead_stream_create(const adead_context *context, adead_stream **out);
 
-/// Creates a stream with a priority on the context's device. On an NVIDIA GPU through CUDA, waiting work of
-/// `ADEAD_PRIORITY_HIGH` begins before that of other streams. Other devices ignore the priority.
+/// Creates a stream with a priority on the context's device. On an NVIDIA GPU through CUDA, pending work of
+/// `ADEAD_PRIORITY_HIGH` starts before that of other streams. Other devices ignore the priority.
 ADEAD_API
 adead_status adead_stream_create_with(const adead_context *context,
                                       adead_priority priority,
@@ -1539,8 +1543,8 @@ adead_status adead_stream_copy(adead_stream *stream,
                                size_t to_offset,
                                size_t bytes);
 
-/// Enqueues a fill with zeros of `bytes` bytes of a buffer from `offset` on: whole 4-byte words, except at the buffer's
-/// end.
+/// Enqueues a fill with zeros of `bytes` bytes of a buffer from `offset` on. They must be whole 4-byte words, except at
+/// the buffer's end.
 ADEAD_API adead_status adead_stream_clear(adead_stream *stream, adead_buffer *buffer, size_t offset, size_t bytes);
 
 /// Enqueues a kernel, as `adead_dispatch_with` does. Pass `push_bytes` 0 for a kernel without push constants.
@@ -1553,9 +1557,9 @@ adead_status adead_stream_dispatch(adead_stream *stream,
                                    size_t push_bytes,
                                    const uint32_t *groups);
 
-/// Enqueues an operation on buffers: `count` operands in its order, and a place for the result. The result's dtype and
-/// shape must be those that follow from the operands. `attrs` may be NULL. Errors that only the device can find, such
-/// as an id outside a table, come from `adead_stream_sync`.
+/// Enqueues an operation on buffers: `count` operands in the operation's order, and a buffer for the result. The
+/// result's dtype and shape must be those that follow from the operands. `attrs` may be NULL. Errors that only the
+/// device can find, such as an id outside a table, come from `adead_stream_sync`.
 ADEAD_API
 adead_status adead_stream_run(adead_stream *stream,
                               adead_op op,
@@ -1564,28 +1568,28 @@ adead_status adead_stream_run(adead_stream *stream,
                               const adead_attrs *attrs,
                               const adead_operand *result);
 
-/// Creates an event at the point after everything that the stream was given so far.
+/// Creates an event after all work that the stream was given so far.
 ADEAD_API adead_status adead_stream_event(adead_stream *stream, adead_event **out);
 
-/// Makes everything that the stream is given from now on wait for an event of the same device.
+/// Makes all work that is enqueued on the stream from now on wait for an event of the same device.
 ADEAD_API adead_status adead_stream_wait_event(adead_stream *stream, const adead_event *event);
 
 /// Enqueues a timestamp.
 ADEAD_API adead_status adead_stream_timestamp(adead_stream *stream, adead_timestamp **out);
 
-/// Starts to record the stream's work instead of running it, until `adead_stream_record_end`. Uploads, downloads,
+/// Starts recording the stream's work instead of running it, until `adead_stream_record_end`. Uploads, downloads,
 /// events and timestamps can't be recorded. `invalid_argument` if the stream already records, `unsupported` on the CPU.
 ADEAD_API adead_status adead_stream_record_begin(adead_stream *stream);
 
-/// Ends the recording and returns it, to be run any number of times. It keeps the memory and the kernels that it uses
-/// alive.
+/// Ends the recording and returns it. `adead_stream_replay` runs it, any number of times. It keeps the memory and the
+/// kernels that it uses alive.
 ADEAD_API adead_status adead_stream_record_end(adead_stream *stream, adead_recording **out);
 
-/// Enqueues a recording of the same device.
+/// Enqueues a recording that was made on the same device.
 ADEAD_API adead_status adead_stream_replay(adead_stream *stream, const adead_recording *recording);
 
-/// Submits the stream's work to the device now, without waiting. Work also begins without this call, which only avoids
-/// a wait behind running work.
+/// Submits the stream's work to the device now, without waiting. Work also starts without this call, but perhaps only
+/// after running work has finished.
 ADEAD_API adead_status adead_stream_flush(adead_stream *stream);
 
 /// Waits until all work of the stream has finished. Returns the first error that the device found in it.
@@ -1617,10 +1621,10 @@ ADEAD_API adead_status adead_tensor_zeros(adead_dtype dtype, const size_t *dims,
 /// Destroys a tensor; NULL is allowed. Its clones and reshapes stay valid.
 ADEAD_API void adead_tensor_destroy(adead_tensor *tensor);
 
-/// Creates another handle of the same values, without a copy.
+/// Creates another handle to the same values, without a copy.
 ADEAD_API adead_status adead_tensor_clone(const adead_tensor *tensor, adead_tensor **out);
 
-/// Creates a handle of the same values in another shape, without a copy. `shape_mismatch` if the number of elements
+/// Creates a handle to the same values in another shape, without a copy. `shape_mismatch` if the number of elements
 /// differs.
 ADEAD_API
 adead_status adead_tensor_reshape(const adead_tensor *tensor,
@@ -1640,35 +1644,35 @@ ADEAD_API adead_status adead_tensor_dims(const adead_tensor *tensor, const size_
 /// Returns the bytes of all elements.
 ADEAD_API adead_status adead_tensor_bytes(const adead_tensor *tensor, size_t *out);
 
-/// Returns the elements, in native byte order, row-major, at a multiple of 64 bytes. They live as long as the last of
-/// the tensor and its clones. If the values are only on a GPU, the first call waits for them and copies them to host
-/// memory.
+/// Returns the elements, in native byte order, row-major, at a multiple of 64 bytes. They stay valid until the tensor
+/// and all its clones are destroyed. If the values are only on a GPU, the first call waits for them and copies them to
+/// host memory.
 ADEAD_API adead_status adead_tensor_data(const adead_tensor *tensor, const void **out);
 
 /// Copies a tensor's values to one of the context's devices, named as for `adead_context_open`. The call may return
 /// while the copy is in progress. `"cpu"` starts a copy to host memory instead. Clones, reshapes and rows share copies.
-/// Operations use the copy there, and leave their results where they compute. `invalid_argument` for a device that the
-/// context does not have.
+/// Operations on the device use the copy, and their results stay on the device that computed them. `invalid_argument`
+/// for a device that the context does not have.
 ADEAD_API adead_status adead_tensor_to(const adead_context *context, const adead_tensor *tensor, const char *device);
 
-/// Returns whether a tensor's values are in host memory (`"cpu"`) or on the device of an id.
+/// Returns whether a tensor's values are on the device with an id, or for `"cpu"` in host memory: 0 or 1.
 ADEAD_API adead_status adead_tensor_is_on(const adead_tensor *tensor, const char *device, int32_t *out);
 
 /// Copies all elements to `dst`. `invalid_argument` unless `bytes` equals the tensor's `adead_tensor_bytes`.
 ADEAD_API adead_status adead_tensor_read(const adead_tensor *tensor, void *dst, size_t bytes);
 
-/// One more than the largest number of an operation. Numbers never change. Smaller numbers without an operation have no
-/// name.
+/// Returns one more than the largest number of an operation. Numbers never change. Smaller numbers without an operation
+/// have no name.
 ADEAD_API size_t adead_op_count(void);
 
 /// Returns the name of an operation, such as "matmul", or NULL for an unknown number. The text is never freed.
 ADEAD_API const char *adead_op_name(adead_op op);
 
-/// Returns the operation of a name. `invalid_argument` if there is none.
+/// Returns the operation with a name. `invalid_argument` if there is none.
 ADEAD_API adead_status adead_op_from_name(const char *name, adead_op *out);
 
 /// Executes any operation. `operands` are `count` tensors in the order of docs/operations.md, with NULL for an absent
-/// optional one; trailing ones may be left out. `attrs` may be NULL, and every attribute then has its default.
+/// optional operand; trailing ones may be left out. If `attrs` is NULL, every attribute has its default.
 ADEAD_API
 adead_status adead_op_run(const adead_context *context,
                           adead_op op,
@@ -1692,12 +1696,12 @@ ADEAD_API adead_status adead_attrs_set(adead_attrs *attrs, adead_op op, const ch
 /// Returns the name of a family, such as "matmul", or NULL for an unknown number. The text is never freed.
 ADEAD_API const char *adead_family_name(adead_family family);
 
-/// Chooses the device for work on `elements` elements in host memory, if nothing else is known of the work. Returns the
+/// Chooses the device for work on `elements` elements in host memory, when only this number is known. Returns the
 /// device's index for `adead_context_device_at`. The call takes a few nanoseconds. Results are the same on every
 /// device.
 ADEAD_API adead_status adead_select(const adead_context *context, size_t elements, size_t *out);
 
-/// Explains on which device `adead_op_run` would run with the same arguments, why, and what each device would take.
+/// Explains on which device `adead_op_run` would run with the same arguments, why, and how long each device would take.
 /// Runs nothing. The caller sets `out->struct_size`.
 ADEAD_API
 adead_status adead_explain(const adead_context *context,
@@ -1720,7 +1724,7 @@ ADEAD_API adead_status adead_context_force(const adead_context *context, const c
 /// Creates an empty chain on a context.
 ADEAD_API adead_status adead_chain_create(const adead_context *context, adead_chain **out);
 
-/// Destroys a chain; NULL is allowed. What was compiled from it stays valid.
+/// Destroys a chain; NULL is allowed. Chains that were compiled from it stay valid.
 ADEAD_API void adead_chain_destroy(adead_chain *chain);
 
 /// Adds an input: a tensor that the caller passes at each run, in the order of these calls.
@@ -1735,8 +1739,8 @@ adead_status adead_chain_input(adead_chain *chain,
 ADEAD_API adead_status adead_chain_constant(adead_chain *chain, const adead_tensor *tensor, adead_value *out);
 
 /// Adds an operation on `count` values, in the order of docs/operations.md. Pass `ADEAD_NO_VALUE` for an absent
-/// optional one; trailing ones may be left out. `attrs` may be NULL, and every attribute then has its default. Errors
-/// are the operation's own; on an error the chain is unchanged.
+/// optional operand; trailing ones may be left out. If `attrs` is NULL, every attribute has its default. The errors are
+/// those of the operation; on an error the chain is unchanged.
 ADEAD_API
 adead_status adead_chain_op(adead_chain *chain,
                             adead_op op,
@@ -1784,8 +1788,8 @@ ADEAD_API adead_status adead_compiled_text(const adead_compiled *compiled, const
 /// Returns the plan as a graph in the DOT language, which Graphviz draws. The text lives as long as `compiled`.
 ADEAD_API adead_status adead_compiled_dot(const adead_compiled *compiled, const char **out);
 
-/// Reports how the context's cache of chains that `adead_chain_execute` compiled was used. `adead_context_trim` empties
-/// the cache. The caller sets `out->struct_size`.
+/// Reports the use of the context's cache, which holds the chains that `adead_chain_execute` compiled.
+/// `adead_context_trim` empties the cache. The caller sets `out->struct_size`.
 ADEAD_API adead_status adead_chain_cache(const adead_context *context, adead_cache_use *out);
 
 /// `a + b`, element by element with NumPy's broadcasting. Operands f32, f16 or bf16, both the same.
@@ -1953,8 +1957,8 @@ ADEAD_API adead_status adead_tensor_log1p(const adead_context *context, const ad
 ADEAD_API adead_status adead_tensor_expm1(const adead_context *context, const adead_tensor *x, adead_tensor **out);
 
 /// Computes `activation(alpha*(a*b) + beta*c + bias)`: a `[..., M, K]`, b `[..., K, N]`, result `[..., M, N]`. Leading
-/// dimensions are broadcast. All are f32, f16 or bf16, of one dtype. `options` may be NULL: `a*b`. `shape_mismatch`
-/// names the dimensions that don't fit.
+/// dimensions are broadcast. All have the same dtype: f32, f16 or bf16. With NULL for `options` it computes `a*b`.
+/// `shape_mismatch` names the dimensions that don't fit.
 ADEAD_API
 adead_status adead_tensor_matmul(const adead_context *context,
                                  const adead_tensor *a,
@@ -1962,7 +1966,7 @@ adead_status adead_tensor_matmul(const adead_context *context,
                                  const adead_matmul_options *options,
                                  adead_tensor **out);
 
-/// Computes the inner product of two vectors `[K]`, a scalar.
+/// Computes the inner product of two vectors `[K]`. The result is a scalar.
 ADEAD_API
 adead_status adead_tensor_dot(const adead_context *context,
                               const adead_tensor *a,
@@ -1971,7 +1975,7 @@ adead_status adead_tensor_dot(const adead_context *context,
 
 /// Computes scaled dot-product attention: q `[..., Hq, Sq, D]`, k `[..., Hkv, Sk, D]`, v `[..., Hkv, Sk, Dv]`, result `[...,
 /// Hq, Sq, Dv]`. Rank 2 is one head. Hq is a multiple of Hkv, and query head h reads key and value head h / (Hq / Hkv).
-/// All are f32, f16 or bf16, of one dtype. `options` may be NULL.
+/// All have the same dtype: f32, f16 or bf16. `options` may be NULL.
 ADEAD_API
 adead_status adead_tensor_attention(const adead_context *context,
                                     const adead_tensor *q,
@@ -1981,7 +1985,7 @@ adead_status adead_tensor_attention(const adead_context *context,
                                     adead_tensor **out);
 
 /// Computes `activation(x*w1 + b1)*w2 + b2`: x `[..., D]`, w1 `[D, H]`, b1 `[H]` or NULL, w2 `[H, E]`, b2 `[E]` or NULL,
-/// result `[..., E]`. All are f32, f16 or bf16, of one dtype. Values between the products stay f32.
+/// result `[..., E]`. All have the same dtype: f32, f16 or bf16. Values between the products stay f32.
 ADEAD_API
 adead_status adead_tensor_ffn(const adead_context *context,
                               const adead_tensor *x,
@@ -1992,11 +1996,11 @@ adead_status adead_tensor_ffn(const adead_context *context,
                               adead_activation activation,
                               adead_tensor **out);
 
-/// Packs a matrix for many multiplications. b is `[K, N]`, or `[N, K]` if `trans_b` is not 0; f32, f16 or bf16. The
-/// packed matrix is for products of the precision that the context has now (`adead_context_set_precision`); another
-/// precision in a product is `invalid_argument`. For f32 it takes four bytes an element, with columns rounded up to a
-/// multiple of 8, 16 or 32. The caller may destroy b. The packed matrix suits only the context's instruction set.
-/// `shape_mismatch` unless b has two dimensions, `dtype_mismatch` for integers.
+/// Packs a matrix for many products. b is `[K, N]`, or `[N, K]` if `trans_b` is not 0; f32, f16 or bf16. Products with
+/// the packed matrix have the default precision that the context has now (`adead_context_set_precision`). A product
+/// with another precision is `invalid_argument`. For f32 the packed matrix takes four bytes per element, with columns
+/// rounded up to a multiple of 8, 16 or 32. The caller may destroy b. The packed matrix suits only the context's
+/// instruction set. `shape_mismatch` unless b has two dimensions, `dtype_mismatch` for integers.
 ADEAD_API
 adead_status adead_packed_create(const adead_context *context,
                                  const adead_tensor *b,
@@ -2016,9 +2020,9 @@ ADEAD_API adead_status adead_packed_dtype(const adead_packed *packed, adead_dtyp
 /// Returns the bytes of memory that the packed elements take.
 ADEAD_API adead_status adead_packed_bytes(const adead_packed *packed, size_t *out);
 
-/// Multiplies with a packed b: the same result as `adead_tensor_matmul`, without the time for packing. a is `[..., M, K]`
-/// of b's dtype, the result `[..., M, N]`. `options` may be NULL, and its `trans_b` must be 0. `invalid_argument` if b
-/// was packed for another instruction set than the context's.
+/// Multiplies a by a packed b. The result equals that of `adead_tensor_matmul`, without the time for packing. a is
+/// `[..., M, K]` of b's dtype, the result `[..., M, N]`. `options` may be NULL, and its `trans_b` must be 0.
+/// `invalid_argument` if b was packed for another instruction set than the context's.
 ADEAD_API
 adead_status adead_packed_matmul(const adead_context *context,
                                  const adead_tensor *a,
@@ -2039,7 +2043,7 @@ ADEAD_API adead_status adead_safetensors_count(const adead_safetensors *file, si
 /// file has no tensor `index`.
 ADEAD_API adead_status adead_safetensors_name(const adead_safetensors *file, size_t index, const char **out);
 
-/// Returns whether there is a tensor of a name: 1 or 0.
+/// Returns whether there is a tensor with a name: 0 or 1.
 ADEAD_API adead_status adead_safetensors_contains(const adead_safetensors *file, const char *name, int32_t *out);
 
 /// Returns a tensor's dimensions and rank. The dimensions live as long as the file. `invalid_argument` if there is no
@@ -2051,8 +2055,7 @@ adead_status adead_safetensors_dims(const adead_safetensors *file,
                                     size_t *rank);
 
 /// Reads a tensor as f32; f16 and bf16 are widened. `invalid_argument` if there is no tensor of that name,
-/// `shape_mismatch` if its dimensions differ from the given `rank` ones, `dtype_mismatch` for other elements, `io` if
-/// it can't be read.
+/// `shape_mismatch` if its dimensions differ from `dims`, `dtype_mismatch` for other dtypes, `io` if it can't be read.
 ADEAD_API
 adead_status adead_safetensors_tensor(const adead_safetensors *file,
                                       const char *name,
@@ -2060,23 +2063,23 @@ adead_status adead_safetensors_tensor(const adead_safetensors *file,
                                       size_t rank,
                                       adead_tensor **out);
 
-/// Linear: `x*W^T + bias` of `[..., inputs]`, for a weight `[outputs, inputs]` and a bias `[outputs]`, which may be NULL. The
-/// weight is packed once where its context has no GPU. `shape_mismatch` where they don't fit.
+/// Creates a linear layer, which computes `x*W^T + bias` for x `[..., inputs]`. The weight is `[outputs, inputs]`, the bias
+/// `[outputs]` or NULL. If the context has no GPU, the weight is packed once. `shape_mismatch` if the two don't fit.
 ADEAD_API
 adead_status adead_module_linear(const adead_context *context,
                                  const adead_tensor *weight,
                                  const adead_tensor *bias,
                                  adead_module **out);
 
-/// Embedding: rows of a table `[count, width]` by ids of any shape, i32, i64 or u32. `shape_mismatch` unless the table is a
-/// matrix.
+/// Creates an embedding layer, which looks up rows of a table `[count, width]` by id. Ids are i32, i64 or u32, of any shape.
+/// `shape_mismatch` unless the table is a matrix.
 ADEAD_API
 adead_status adead_module_embedding(const adead_context *context,
                                     const adead_tensor *table,
                                     adead_module **out);
 
-/// Layer norm: mean and variance normalised over the last axis, times a weight, plus a bias, both `[width]`. `eps` is added
-/// to the variance; the usual one is 1e-5.
+/// Creates a layer norm, which normalises mean and variance over the last axis, multiplies by a weight and adds a bias, both
+/// `[width]`. `eps` is added to the variance; the usual value is 1e-5.
 ADEAD_API
 adead_status adead_module_layer_norm(const adead_context *context,
                                      const adead_tensor *weight,
@@ -2084,34 +2087,38 @@ adead_status adead_module_layer_norm(const adead_context *context,
                                      float eps,
                                      adead_module **out);
 
-/// ReLU: max(x, 0).
+/// Creates a ReLU layer, which computes max(x, 0).
 ADEAD_API adead_status adead_module_relu(const adead_context *context, adead_module **out);
 
-/// GELU: the Gaussian error linear unit, in its form with erf or with tanh, one of `ADEAD_GELU_...`.
+/// Creates a GELU layer, the Gaussian error linear unit. `form`, with erf or with tanh, is one of `ADEAD_GELU_...`.
 ADEAD_API adead_status adead_module_gelu(const adead_context *context, adead_gelu_form form, adead_module **out);
 
-/// Sequential: `count` modules of which each takes the result of the one before. With none it returns what it is given.
-ADEAD_API adead_status adead_module_sequential(const adead_module *const *modules, size_t count, adead_module **out);
+/// Creates a module that applies `count` modules in order: each takes the result of the previous one. With none it returns its
+/// input.
+ADEAD_API
+adead_status adead_module_sequential(const adead_module *const *modules,
+                                     size_t count,
+                                     adead_module **out);
 
-/// Feed-forward: `activation(x*W1^T + b1)*W2^T + b2`, of two linear layers. `shape_mismatch` where the second does not take
-/// what the first returns.
+/// Creates a feed-forward layer from two linear layers. It computes `activation(x*W1^T + b1)*W2^T + b2`. `shape_mismatch` unless
+/// `outer` takes as many values as `inner` returns.
 ADEAD_API
 adead_status adead_module_feed_forward(const adead_module *inner,
                                        const adead_module *outer,
                                        adead_activation activation,
                                        adead_module **out);
 
-/// Self-attention, of a linear layer that returns queries, keys and values behind each other, and the output's.
-/// `shape_mismatch` where they don't fit each other, `invalid_argument` unless `heads` divides the width. It takes sequences
-/// `[count, length, width]`, or the one that `[length, width]` is.
+/// Creates a self-attention layer from two linear layers. `qkv` returns queries, keys and values, concatenated; `output` maps the
+/// attended values. The layer takes sequences `[count, length, width]`, or one sequence `[length, width]`. `shape_mismatch` if
+/// the two don't fit each other, `invalid_argument` unless `heads` divides the width.
 ADEAD_API
 adead_status adead_module_attention(const adead_module *qkv,
                                     const adead_module *output,
                                     size_t heads,
                                     adead_module **out);
 
-/// A transformer layer that is normalised behind each part, as BERT's are: `h = norm(x + attention(x))`, then
-/// `norm(h + feed_forward(h))`. `invalid_argument` where a part is of another kind.
+/// Creates a transformer layer with normalisation after each part, as in BERT: `h = norm(x + attention(x))`, then
+/// `norm(h + feed_forward(h))`. `invalid_argument` if a part is of another kind.
 ADEAD_API
 adead_status adead_module_transformer_layer(const adead_module *attention,
                                             const adead_module *attention_norm,
@@ -2119,16 +2126,16 @@ adead_status adead_module_transformer_layer(const adead_module *attention,
                                             const adead_module *output_norm,
                                             adead_module **out);
 
-/// A transformer encoder: `count` transformer layers one after another. A sequence's rows have the same bits alone, among
-/// others, and padded.
+/// Creates a transformer encoder, which applies `count` transformer layers in order. A sequence's rows have the same bits alone,
+/// among other sequences, and padded.
 ADEAD_API
 adead_status adead_module_transformer_encoder(const adead_module *const *layers,
                                               size_t count,
                                               adead_module **out);
 
-/// A module with weights from a file: linear and layer norm have `PREFIX.weight` and `PREFIX.bias`, an embedding
-/// `PREFIX.weight`, a transformer layer BERT's names, `PREFIX.attention.self.query.weight` and so on. The errors are those of
-/// `adead_safetensors_tensor` and of the function that makes this kind of its tensors.
+/// Creates a module with weights from a file. Linear and layer norm read `PREFIX.weight` and `PREFIX.bias`, an embedding
+/// `PREFIX.weight`. A transformer layer reads BERT's names, `PREFIX.attention.self.query.weight` and so on. The errors are those
+/// of `adead_safetensors_tensor` and of the function that creates this kind from tensors.
 ADEAD_API
 adead_status adead_module_load(const adead_context *context,
                                const adead_safetensors *file,
@@ -2136,14 +2143,14 @@ adead_status adead_module_load(const adead_context *context,
                                const adead_module_options *options,
                                adead_module **out);
 
-/// Gives a module up; NULL is fine. Modules that were made of it stay.
+/// Destroys a module; NULL is allowed. Modules that were made from it stay valid.
 ADEAD_API void adead_module_destroy(adead_module *module);
 
-/// What a module is. The caller sets `out->struct_size`.
+/// Describes a module. The caller sets `out->struct_size`.
 ADEAD_API adead_status adead_module_describe(const adead_module *module, adead_module_info *out);
 
-/// A module's result for x, on the devices of its context. `options` may be NULL. The errors are those of its operations,
-/// and `invalid_argument` for options that this kind of module does not take.
+/// Returns a module's result for x, computed on the devices of its context. `options` may be NULL. The errors are those of its
+/// operations, and `invalid_argument` for an option that this kind of module does not take.
 ADEAD_API
 adead_status adead_module_forward(const adead_module *module,
                                   const adead_tensor *x,
@@ -2229,14 +2236,14 @@ adead_status adead_tensor_prod(const adead_context *context,
                                int32_t keepdim,
                                adead_tensor **out);
 
-/// `e^x` over its sum, along an axis (negative ones count from the end). Rank 1 or more.
+/// Computes the softmax along an axis: `e^x` over its sum. Negative axes count from the end. x has rank 1 or more.
 ADEAD_API
 adead_status adead_tensor_softmax(const adead_context *context,
                                   const adead_tensor *x,
                                   int32_t axis,
                                   adead_tensor **out);
 
-/// `(x - mean) / sqrt(variance + eps)*gamma + beta` over the last axis: x `[..., N]`, gamma and beta `[N]` or NULL. The
+/// Computes `(x - mean) / sqrt(variance + eps)*gamma + beta` over the last axis: x `[..., N]`, gamma and beta `[N]` or NULL. The
 /// usual eps is 1e-5.
 ADEAD_API
 adead_status adead_tensor_layernorm(const adead_context *context,
@@ -2246,7 +2253,8 @@ adead_status adead_tensor_layernorm(const adead_context *context,
                                     float eps,
                                     adead_tensor **out);
 
-/// `adead_tensor_layernorm` of x + residual, two tensors of one shape: the bits are those of `adead_tensor_add` followed by it.
+/// Computes `adead_tensor_layernorm` of x + residual, two tensors of the same shape. The bits equal those of `adead_tensor_add`
+/// followed by `adead_tensor_layernorm`.
 ADEAD_API
 adead_status adead_tensor_add_layernorm(const adead_context *context,
                                         const adead_tensor *x,
@@ -2256,7 +2264,7 @@ adead_status adead_tensor_add_layernorm(const adead_context *context,
                                         float eps,
                                         adead_tensor **out);
 
-/// `x / sqrt(mean(x^2) + eps)*gamma` over the last axis: x `[..., N]`, gamma `[N]` or NULL. The usual eps is 1e-5.
+/// Computes `x / sqrt(mean(x^2) + eps)*gamma` over the last axis: x `[..., N]`, gamma `[N]` or NULL. The usual eps is 1e-5.
 ADEAD_API
 adead_status adead_tensor_rmsnorm(const adead_context *context,
                                   const adead_tensor *x,
@@ -2264,7 +2272,8 @@ adead_status adead_tensor_rmsnorm(const adead_context *context,
                                   float eps,
                                   adead_tensor **out);
 
-/// `adead_tensor_rmsnorm` of x + residual, two tensors of one shape: the bits are those of `adead_tensor_add` followed by it.
+/// Computes `adead_tensor_rmsnorm` of x + residual, two tensors of the same shape. The bits equal those of `adead_tensor_add`
+/// followed by `adead_tensor_rmsnorm`.
 ADEAD_API
 adead_status adead_tensor_add_rmsnorm(const adead_context *context,
                                       const adead_tensor *x,
@@ -2273,9 +2282,9 @@ adead_status adead_tensor_add_rmsnorm(const adead_context *context,
                                       float eps,
                                       adead_tensor **out);
 
-/// Pairs of elements of x's last axis, turned by angles: (a, b) becomes `(a*cos - b*sin, b*cos + a*sin)`. A pair is element i of each
-/// half or, if `interleaved` is not 0, elements 2i and 2i + 1. cos and sin have one shape, which broadcasts to x's with the last
-/// dimension halved: such as `[S, D/2]` for x `[B, H, S, D]`.
+/// Rotates pairs of elements of x's last axis by angles: (a, b) becomes `(a*cos - b*sin, b*cos + a*sin)`. A pair is element i of
+/// each half or, if `interleaved` is not 0, elements 2i and 2i + 1. cos and sin have the same shape. It broadcasts to x's shape
+/// with the last dimension halved, such as `[S, D/2]` for x `[B, H, S, D]`.
 ADEAD_API
 adead_status adead_tensor_rope(const adead_context *context,
                                const adead_tensor *x,
@@ -2284,15 +2293,17 @@ adead_status adead_tensor_rope(const adead_context *context,
                                int32_t interleaved,
                                adead_tensor **out);
 
-/// The sums of an axis's elements up to each (a negative axis counts from the end). Rank 1 or more.
+/// Computes cumulative sums along an axis: element i of the result is the sum of elements 0 to i. Negative axes count from the
+/// end. x has rank 1 or more.
 ADEAD_API
 adead_status adead_tensor_cumsum(const adead_context *context,
                                  const adead_tensor *x,
                                  int32_t axis,
                                  adead_tensor **out);
 
-/// The k greatest elements along an axis (a negative one counts from the end), the greatest first, in the order of `adead_tensor_max`:
-/// NaN comes first, and of equals the one with the lower index. `invalid_argument` if the axis has fewer than k.
+/// Returns the k greatest elements along an axis, greatest first; negative axes count from the end. The order is that of
+/// `adead_tensor_max`: NaN comes first, and of equal elements the one with the lower index. `invalid_argument` if the axis has
+/// fewer than k elements.
 ADEAD_API
 adead_status adead_tensor_topk(const adead_context *context,
                                const adead_tensor *x,
@@ -2300,7 +2311,7 @@ adead_status adead_tensor_topk(const adead_context *context,
                                int32_t axis,
                                adead_tensor **out);
 
-/// The indices of what `adead_tensor_topk` gives, of type `dtype`: i64, i32 or u32.
+/// Returns the indices of the elements that `adead_tensor_topk` returns. `dtype` is i64, i32 or u32.
 ADEAD_API
 adead_status adead_tensor_argtopk(const adead_context *context,
                                   const adead_tensor *x,
@@ -2326,7 +2337,7 @@ adead_status adead_tensor_transpose(const adead_context *context,
                                     size_t rank,
                                     adead_tensor **out);
 
-/// Joins `count` tensors, at least one, along an axis; negative axes count from the end. All have one dtype and one
+/// Joins `count` tensors, at least one, along an axis; negative axes count from the end. All have the same dtype and
 /// rank, and their dimensions differ only along that axis.
 ADEAD_API
 adead_status adead_tensor_concat(const adead_context *context,
@@ -2414,7 +2425,8 @@ adead_status adead_program_encode(const adead_program *program,
                                   const void **out_data,
                                   size_t *out_bytes);
 
-/// Returns text from which `adead_program_assemble` makes this program again. The text lives as long as the program.
+/// Returns the program as text, which `adead_program_assemble` turns back into this program. The text lives as long as
+/// the program.
 ADEAD_API adead_status adead_program_disassemble(const adead_program *program, const char **out);
 
 /// Returns the number of notes on the program, such as skipped parts and opcodes that do nothing.
@@ -2448,7 +2460,7 @@ adead_status adead_program_run(const adead_context *context,
 /// Destroys an outcome; NULL is allowed. Tensors taken from it stay valid.
 ADEAD_API void adead_outcome_destroy(adead_outcome *outcome);
 
-/// Returns the output of a name, as a new handle that the caller must destroy. `invalid_argument` if there is none.
+/// Returns the output with a name, as a new handle that the caller must destroy. `invalid_argument` if there is none.
 ADEAD_API adead_status adead_outcome_output(const adead_outcome *outcome, const char *name, adead_tensor **out);
 
 /// Returns the number of outputs.
@@ -2495,9 +2507,9 @@ ADEAD_API adead_status adead_allocator_size(const adead_allocator *allocator, si
 /// Reports the state of the allocator. The caller sets `out->struct_size`.
 ADEAD_API adead_status adead_allocator_report(const adead_allocator *allocator, adead_allocator_stats *out);
 
-/// Creates an arena of `bytes` bytes that grows to at most `limit` bytes. With `bytes` 0 it takes 64 KiB at the first
+/// Creates an arena of `bytes` bytes that grows to at most `limit` bytes. With `bytes` 0 it allocates 64 KiB on first
 /// use; with `limit` 0 it has no limit. If both are equal it never grows. `invalid_argument` if `bytes` is above
-/// `limit`.
+/// `limit`, or is 0 while `limit` is not.
 ADEAD_API adead_status adead_arena_create(size_t bytes, size_t limit, adead_arena **out);
 
 /// Destroys an arena and frees its memory; NULL is allowed.
@@ -2561,7 +2573,7 @@ adead_status adead_layout_arrange(const adead_layout *layout,
                                   void *out,
                                   size_t out_bytes);
 
-/// Makes the plain matrix from an arranged one: the inverse of `adead_layout_arrange`. Ignores the padding.
+/// Restores the plain matrix from an arranged one: the inverse of `adead_layout_arrange`. Ignores the padding.
 ADEAD_API
 adead_status adead_layout_restore(const adead_layout *layout,
                                   const void *data,
@@ -2579,7 +2591,7 @@ ADEAD_API adead_status adead_flat_device_count(int32_t *out);
 ADEAD_API adead_status adead_flat_backend_name(int32_t use_gpu, int32_t device, const char **out);
 
 /// Creates a matrix of zeros in the memory of GPU `device`, or of the CPU if `use_gpu` is 0 (then `device` must be 0).
-/// `out_of_memory` reports the bytes asked and free. `backend_unavailable` if there is no such GPU.
+/// `out_of_memory` reports the bytes requested and free. `backend_unavailable` if there is no such GPU.
 ADEAD_API
 adead_status adead_flat_alloc_zeros(int64_t rows,
                                     int64_t cols,
@@ -2595,7 +2607,7 @@ adead_status adead_flat_alloc_ones(int64_t rows,
                                    int32_t device,
                                    adead_flat_handle *out);
 
-/// Creates a matrix with a copy of rows * cols values, as `adead_flat_alloc_zeros` does.
+/// Creates a matrix from a copy of rows * cols values, as `adead_flat_alloc_zeros` does.
 ADEAD_API
 adead_status adead_flat_alloc_upload(const float *values,
                                      int64_t rows,
@@ -2604,7 +2616,7 @@ adead_status adead_flat_alloc_upload(const float *values,
                                      int32_t device,
                                      adead_flat_handle *out);
 
-/// Frees a matrix. Work that a stream was given before can still use it.
+/// Frees a matrix. Work that is already enqueued can still use it.
 ADEAD_API adead_status adead_flat_free(adead_flat_handle matrix);
 
 /// Writes the rows and columns of a matrix. Either pointer may be NULL.
@@ -2632,10 +2644,10 @@ adead_status adead_flat_matmul(adead_flat_handle a,
                                adead_flat_handle stream,
                                adead_flat_handle *out);
 
-/// Runs any operation of docs/operations.md by its name, into an existing matrix. `count` operands are in its order,
-/// with 0 for an absent optional one. Attributes are "name=value;name=value" or NULL. All matrices must be on one
-/// device. `result` must have the shape that follows from the operands, and must not be one of them. `stream` is as for
-/// a product.
+/// Runs any operation of docs/operations.md by its name, into an existing matrix. The `count` operands are in the
+/// operation's order, with 0 for an absent optional operand. Attributes are "name=value;name=value" or NULL. All
+/// matrices must be on one device. `result` must have the shape that follows from the operands, and must not be one of
+/// them. `stream` is as for a product.
 ADEAD_API
 adead_status adead_flat_run(const char *op,
                             const adead_flat_handle *operands,
@@ -2673,27 +2685,27 @@ ADEAD_API adead_status adead_flat_count(int64_t *out);
 ADEAD_API adead_status adead_flat_reset(void);
 
 /// Returns memory for a batch of `bytes` bytes, which `next` must fill before it returns. Later batches reuse the
-/// memory and find the earlier bytes in it. `out_of_memory` reports the bytes.
+/// memory, which then still holds the earlier bytes. `out_of_memory` reports the bytes.
 ADEAD_API adead_status adead_batch_memory(adead_batch *batch, size_t bytes, void **out);
 
-/// Makes a batch of bytes that the caller owns. They must stay valid until `next` is asked again or the run is
-/// destroyed; for a loader, until the loader is destroyed.
+/// Uses bytes that the caller owns as the batch, without a copy. They must stay valid until `next` is called again or
+/// the run is destroyed; for a loader, until the loader is destroyed.
 ADEAD_API adead_status adead_batch_borrow(adead_batch *batch, const void *data, size_t bytes);
 
 /// Processes batches on a device, at most `depth` at once, each on its own stream. A batch is uploaded, and `work`
 /// enqueues work on it and names a result. The result is downloaded and passed to `take`. Depth 1 is sequential, 2
 /// double buffering, 3 triple buffering. `user` is passed to all three callbacks.
 ///
-/// At every depth the results equal those of a loop that processes one batch after the other. A batch's work begins
-/// when the work of the batch before is done, so `work` may read and write buffers that all batches share. Uploads and
-/// downloads overlap with the work. The caller's thread makes all calls. `take` gets results in the order of the
-/// batches. `next` is called only while fewer than `depth` batches are in flight.
+/// At every depth the results equal those of a loop that processes one batch after the other. A batch's work starts
+/// when the work of the previous batch is done, so `work` may read and write buffers that all batches share. Uploads
+/// and downloads overlap with the work. All callbacks run on the calling thread. `take` gets results in the order of
+/// the batches. `next` is called only while fewer than `depth` batches are in flight.
 ///
-/// An error that `next`, `work` or the device finds in a batch is returned after `take` got the batches before it. An
+/// An error that `next`, `work` or the device finds in a batch is returned after `take` got the earlier batches. An
 /// error of `take` is returned at once. Then no other batch starts, the batches in flight finish, and everything is
 /// freed. The error's text says which callback failed for which batch, and has the last error text that this library
 /// gave the callback. `invalid_argument` unless the depth is from 1 to `ADEAD_OVERLAP_MAX_DEPTH`. Like all functions of
-/// batches and loaders, `unsupported` in a library built with ADEAD_MINIMAL.
+/// batches and loaders, it is `unsupported` in a library built with ADEAD_MINIMAL.
 ADEAD_API
 adead_status adead_overlap(const adead_context *context,
                            size_t depth,
@@ -2702,7 +2714,7 @@ adead_status adead_overlap(const adead_context *context,
                            adead_take take,
                            void *user);
 
-/// Starts a run like `adead_overlap`, without `take`: the caller asks for each result with `adead_batches_next`.
+/// Creates a run like that of `adead_overlap`, without `take`: `adead_batches_next` returns each result.
 ADEAD_API
 adead_status adead_batches_create(const adead_context *context,
                                   size_t depth,
@@ -2731,29 +2743,28 @@ ADEAD_API adead_buffer *adead_stage_input(const adead_stage *stage);
 
 /// Returns a buffer of `bytes` bytes for results and intermediate values. The n-th call for a batch reuses the buffer
 /// of an earlier batch's n-th call, with its old bytes, if the size is the same. Otherwise it returns a new buffer of
-/// zeros. `out_of_memory` reports the bytes asked and free.
+/// zeros. `out_of_memory` reports the bytes requested and free.
 ADEAD_API adead_status adead_stage_buffer(adead_stage *stage, size_t bytes, adead_buffer **out);
 
 /// Sets the result of the batch: bytes of a buffer from an offset on, to be downloaded when the work is done. The last
-/// call counts. Without a call, the result has no bytes, and its arrival says that the batch is done.
+/// call counts. Without a call, the result has 0 bytes, and its arrival means that the batch is done.
 ADEAD_API adead_status adead_stage_result(adead_stage *stage, const adead_buffer *buffer, size_t offset, size_t bytes);
 
-/// Starts a thread that asks `next` for batches. It is at most `ahead` batches before the consumer, including the one
-/// that is being made. `invalid_argument` unless `ahead` is at least 1. `io` if the system can't start a thread.
+/// Starts a thread that calls `next` for batches. It is at most `ahead` batches ahead of the consumer, including the
+/// batch in progress. `invalid_argument` unless `ahead` is at least 1. `io` if the system can't start a thread.
 ADEAD_API adead_status adead_loader_create(adead_next next, void *user, size_t ahead, adead_loader **out);
 
-/// Waits for the next batch. Its bytes stay valid until the next call for this loader; NULL means that no batch is
-/// left. An error that `next` returned is returned once, after the batches before it; then no batch is left.
+/// Waits for the next batch. Its bytes stay valid until the next call for this loader. `data` is NULL if no batch is
+/// left. An error of `next` is returned once, after the batches before it; then no batch is left.
 ADEAD_API adead_status adead_loader_next(adead_loader *loader, const void **data, size_t *bytes);
 
-/// Stops the thread, waits for the batch that is being made, and destroys the loader. NULL is allowed. Must not be
-/// called from the loader's own `next`.
+/// Stops the thread, waits for the batch in progress, and destroys the loader. NULL is allowed. Must not be called from
+/// the loader's own `next`.
 ADEAD_API void adead_loader_destroy(adead_loader *loader);
 
-/// Starts to record the work of a context and its streams, in every thread. It keeps at most `records` records; 0
-/// means 65,536. Records beyond the limit are only counted. `invalid_argument` while another profile of the context is
-/// active. The context may be closed before the profile. Like all functions of profiles, `unsupported` in a library built
-/// with ADEAD_MINIMAL.
+/// Starts recording the work of a context and its streams, in every thread. It keeps at most `records` records; 0 means 65,536.
+/// Records beyond the limit are only counted. `invalid_argument` while another profile of the context is active. The context may
+/// be closed before the profile. Like all functions of profiles, it is `unsupported` in a library built with ADEAD_MINIMAL.
 ADEAD_API
 adead_status adead_profile_begin(const adead_context *context,
                                  size_t records,
@@ -2794,13 +2805,13 @@ ADEAD_API adead_status adead_profile_json(const adead_profile *profile, const ch
 /// `not_ready` while the profile is active.
 ADEAD_API adead_status adead_profile_trace(const adead_profile *profile, const char **out);
 
-/// Sets the callback that receives the runtime's messages from a level up, with a pointer of the caller's. The process
-/// has one callback; the last call wins. With NULL, `ADEAD_LOG` or adead.toml decides what is printed to stderr, and
-/// `level` is ignored. `unsupported` in a library built with ADEAD_MINIMAL.
+/// Sets the callback that receives the runtime's messages of `level` and of higher severity, together with `user`. The
+/// process has one callback; the last call wins. With NULL, `ADEAD_LOG` or adead.toml decides what is printed to
+/// stderr, and `level` is ignored. `unsupported` in a library built with ADEAD_MINIMAL.
 ///
-/// Any thread may call the callback, where the message arises, one call at a time. The old callback is not called after
-/// `adead_log_set` has returned. A callback must return: no longjmp and no exception may leave it. It must not call
-/// adead, which may hold its own locks; `adead_log_set` there returns `invalid_argument`.
+/// The callback runs in the thread in which a message arises, which may be any thread. Its calls don't overlap. The old
+/// callback is not called after `adead_log_set` has returned. A callback must return: no longjmp and no exception may
+/// leave it. It must not call adead, which may hold its own locks; `adead_log_set` there returns `invalid_argument`.
 ADEAD_API adead_status adead_log_set(adead_log_level level, adead_log_callback callback, void *user);
 
 #ifdef __cplusplus

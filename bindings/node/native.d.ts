@@ -15,505 +15,528 @@ export type TypedArray =
   | BigInt64Array
   | BigUint64Array
 
-/** Scratch memory: an allocation advances a pointer, and everything is released together. */
+/** Allocates scratch memory by advancing a pointer, and releases all of it together. */
 export declare class ArenaAllocator {
   /**
-   * An arena of `bytes` bytes that grows to `limit` bytes at most. Without `bytes` it takes 64 KiB when it is first used,
-   * without `limit` there is none.
+   * Makes an arena of `bytes` bytes that grows to at most `limit` bytes. Without `bytes` it allocates 64 KiB at first use.
+   * Without `limit` it grows without a limit. A limit needs `bytes`.
    */
   constructor(bytes?: number, limit?: number)
   /**
-   * `bytes` bytes at a multiple of `align`, a power of two up to 4096: the arena's own memory, without a copy. Fresh
-   * memory is zero. After `reset` it may be given out again; it stays valid, as the array keeps the arena.
+   * Returns `bytes` bytes of the arena's memory, without a copy, at a multiple of `align`, a power of two up to 4096. Fresh
+   * memory is zero. After `reset` the arena may reuse it. The memory stays valid, because the array keeps the arena alive.
    */
   alloc(bytes: number, align: number): Uint8Array
-  /** Releases everything. The memory stays with the arena. */
+  /** Releases all allocations. The arena keeps the memory. */
   reset(): void
-  /** The bytes taken, padding between allocations included. */
+  /** The bytes taken, including padding between allocations. */
   get used(): number
-  /** The bytes that it has from the system. */
+  /** The bytes that the arena holds from the system. */
   get capacity(): number
 }
 
-/** A pipeline that was compiled, to be run any number of times. */
+/** A compiled pipeline, to be run any number of times. */
 export declare class Compiled {
-  /** The device that it runs on. */
+  /** The device that the pipeline runs on. */
   get device(): DeviceInfo
-  /** What its inputs must be, in order. */
+  /** The dtype and dimensions that each input must have, in order. */
   get inputs(): Array<TensorType>
-  /** What its outputs are, in order. */
+  /** The dtype and dimensions of each output, in order. */
   get outputs(): Array<TensorType>
-  /** Steps that it takes: kernels, where a step needs no more than one. */
+  /** The number of steps. A step is one kernel if its operation needs only one. */
   get steps(): number
-  /** Operations that were recorded and are needed. */
+  /** The number of recorded operations that an output needs. */
   get operations(): number
-  /** Bytes of the memory that intermediate values share, on a GPU with inputs and outputs. */
+  /** The bytes that intermediate values share. On a GPU, inputs and outputs are included. */
   get memory(): number
-  /** The plan as a graph in the DOT language, which Graphviz draws. */
+  /** Returns the plan as a graph in Graphviz's DOT language. */
   toDot(): string
-  /** The plan, a line for each step. */
+  /** Returns the plan as text, one line per step. */
   toString(): string
 }
 
 /**
- * Opened devices, and what chooses between them. Calls of several threads may share the devices; each worker opens its own
+ * Opens devices and runs operations on them. Calls on several threads may share the devices. Each worker opens its own
  * context.
  */
 export declare class Context {
   /**
-   * Opens a device: "auto", "cpu", "cuda" and "vulkan" (the best GPU of each), "cuda:1", "vulkan:1", a part of a GPU's
-   * name, or its UUID; several as one: "hybrid" (the CPU and every GPU), or names with commas between them. Without a
-   * name what `ADEAD_DEVICE` names, else what adead.toml does, else "auto".
-   * `backend_unavailable` if it is not there, `unsupported` if it can't keep the arithmetic contract.
+   * Opens a device: "auto", "cpu", "cuda" and "vulkan" (the best GPU of each), "cuda:1", "vulkan:1", a part of a GPU's name,
+   * or its UUID. Several devices open as one: "hybrid" (the CPU and every GPU), or names separated by commas. The default is
+   * `ADEAD_DEVICE`, or else the device in adead.toml, or else "auto". `backend_unavailable` if the device is missing,
+   * `unsupported` if it can't keep the arithmetic contract.
    */
   constructor(device?: string | null, options?: ContextOptions)
-  /** `new Context(…)` on another thread. */
+  /** Opens a context like `new Context(…)`, on another thread. */
   static openAsync(device?: string | null, options?: ContextOptions): Promise<Context>
-  /** What its device is: the one that it was opened on; the CPU of one that chooses. */
+  /** The device that the context was opened on. For a context that chooses between devices, the CPU. */
   get device(): DeviceInfo
-  /** Every device that it can use. */
+  /** Every device that the context can use. */
   get devices(): Array<DeviceInfo>
-  /** Gives back what is kept for the next work: scratch memory, worker threads, idle device memory. */
+  /** Releases what is kept for later work, such as scratch memory, worker threads and idle device memory. */
   trim(): void
-  /** The memory of its GPU, or of the host where it has none. */
+  /** Returns the memory use of the context's GPU, or of the host if the context has no GPU. */
   memory(): MemoryUse
   /**
-   * Runs an operation by its name, with all of its operands in order, null where an optional one is left out; trailing ones
-   * may be missing. Attributes are in `options`, by their names in camel case.
+   * Runs an operation by its name. All operands are in the operation's order, with null for an optional one that is left
+   * out. Trailing optional operands may be missing. `options` has the attributes, by their names in camel case.
    */
   run(op: OpName, operands: (Tensor | null | undefined)[], options?: Attributes): Tensor
-  /** `run` on another thread. */
+  /** Runs `run` on another thread. */
   runAsync(op: OpName, operands: (Tensor | null | undefined)[], options?: Attributes & Abortable): Promise<Tensor>
-  /** The id of the device for work on that many elements of which nothing else is known; with a family, for its operations. */
+  /**
+   * Returns the id of the device for work on this many elements when nothing else is known. With `family`, for that family's
+   * operations.
+   */
   select(elements: number, family?: Family): string
-  /** On which device `run` with the same arguments would run, why, and what every device would take. Runs nothing. */
+  /** Explains on which device `run` would run with the same arguments, and why, with every device's estimate. Runs nothing. */
   explain(op: OpName, operands: (Tensor | null | undefined)[], options?: Attributes): Explanation
   /**
-   * From how many elements on operations of a family go to a GPU and below it to the CPU; null lets the costs decide.
-   * Without a GPU it changes nothing.
+   * Sets a family's threshold: operations with at least this many elements run on a GPU, smaller ones on the CPU. null
+   * returns to the cost model. Without a GPU it has no effect.
    */
   setThreshold(family: Family, elements: number | null): void
-  /** The threshold that was set for a family. */
+  /** Returns the threshold that was set for a family, or null. */
   threshold(family: Family): number | null
   /**
-   * Sends everything to one of its devices by its id, whatever it costs; null lets the costs decide. `invalid_argument`
-   * for an id that it does not have.
+   * Sends all work to one of the context's devices, given by its id, whatever it costs. null returns to the cost model.
+   * `invalid_argument` if the context has no device with this id.
    */
   force(device: string | null): void
-  /** The id of the device that was forced. */
+  /** The id of the forced device, or null. */
   get forced(): string | null
-  /** Begins to record operations that are to be run as a whole. */
+  /** Begins to record operations that are run as a whole. */
   pipeline(): Pipeline
-  /** How the cache of what `Pipeline.execute` compiled was used; `trim` empties it. */
+  /** Returns the use of the cache in which `Pipeline.execute` keeps compiled pipelines. `trim` empties it. */
   pipelineCache(): PipelineCache
   /**
-   * A copy of a tensor's values on one of its devices, by its name; it shares them with the one that was given. Returns when
-   * they may be on their way. Operations find them there, and leave their results where they compute. "cpu" is
-   * `tensor.toCpu()`.
+   * Copies a tensor to one of the context's devices, given by its name, and returns a tensor that shares its copies.
+   * Operations use the copy, and leave their results on their device. May return while the copy is still in progress. "cpu"
+   * is `tensor.toCpu()`.
    */
   to(tensor: Tensor, device: string): Tensor
-  /** What tensors keep on one of its devices, by its name: nothing on the CPU and on a GPU that was not used yet. */
+  /**
+   * Returns the bytes that tensors keep on one of the context's devices, given by its name. They are zero on the CPU and on
+   * a GPU that has not been used yet.
+   */
   tensorCache(device: string): TensorCache
   /**
-   * The most bytes that tensors may keep on each of its GPUs; half of its memory where this was not called. Those that were not
-   * used for longest leave, now and when others come; no value is lost.
+   * Sets the most bytes that tensors may keep on each of the context's GPUs. The default is half of the GPU's memory. The
+   * least recently used copies are evicted, now and when others are added. No value is lost.
    */
   setTensorCache(bytes: number): void
-  /** How products are computed whose `precision` is not said: see `setPrecision`. */
+  /** The default precision: see `setPrecision`. */
   get precision(): 'f32' | 'fixed24' | 'fixed16'
   /**
-   * Sets how products are computed whose `precision` is not said: those of calls, pipelines and programs that begin or are
-   * compiled after it. At first it is "f32". Layers keep what the context had when they were made.
+   * Sets the default precision: the precision of products for which none is given. It applies to calls, pipelines and
+   * programs that start or are compiled later. The initial value is "f32". Layers keep the precision that the context had
+   * when they were made.
    */
   setPrecision(precision: 'f32' | 'fixed24' | 'fixed16'): void
   /**
-   * Returns a context of the same devices, threads, profile and settings, whose precision is its own: setting either's does
-   * not change the other's. So a layer or a pipeline can have another precision than the rest of a model.
+   * Returns a context with the same devices, threads, profile and settings, but with its own default precision. Setting the
+   * precision of one context does not change the other's. So a layer or a pipeline can have another precision than the rest
+   * of a model.
    */
   withPrecision(precision: 'f32' | 'fixed24' | 'fixed16'): Context
   /**
-   * Packs a matrix that is multiplied with many times, as b of `matmulPacked`: `[K, N]`, or with `transB` `[N, K]`. It is for
-   * products of the context's precision at this time: another `precision` in a product is `invalid_argument`.
+   * Packs a matrix for repeated products, as b of `matmulPacked`. Its shape is `[K, N]`, or `[N, K]` with `transB`. Products
+   * with it have the default precision that the context has now. A product with another `precision` is `invalid_argument`.
    */
   pack(b: Tensor, transB?: boolean): Packed
-  /** `pack` on another thread. */
+  /** Runs `pack` on another thread. */
   packAsync(b: Tensor, transB?: boolean): Promise<Packed>
-  /** `matmul` with a b that `pack` made, here or in a context of the same instruction set; `transB` must be false. */
+  /**
+   * Computes `matmul` with a packed b. `pack` must have made it in this context or in one with the same instruction set.
+   * `transB` must be false.
+   */
   matmulPacked(a: Tensor, b: Packed, options?: MatmulOptions): Tensor
-  /** `matmulPacked` on another thread. */
+  /** Runs `matmulPacked` on another thread. */
   matmulPackedAsync(a: Tensor, b: Packed, options?: MatmulOptions & Abortable): Promise<Tensor>
-  /** It in words. */
+  /** Returns a description of the context. */
   toString(): string
   /**
-   * A buffer with a copy of an array, or of numbers, which are f32; or zeroed, with `size` elements of `dtype`, f32 where it is left
-   * out, or with `nbytes` bytes.
+   * Makes a buffer with a copy of a typed array, or of numbers as f32. `{ size, dtype }` makes `size` zeroed elements of
+   * `dtype`, f32 by default. `{ nbytes }` makes `nbytes` zeroed bytes.
    */
   buffer(contents: TypedArray | readonly number[] | BufferSize): DeviceBuffer
-  /** `buffer` on another thread. An array is copied first, and the caller's again at once. */
+  /** Runs `buffer` on another thread. An array is copied first, so the caller may reuse it at once. */
   bufferAsync(contents: TypedArray | readonly number[] | BufferSize): Promise<DeviceBuffer>
   /**
-   * A kernel from a SPIR-V file, or module in memory. `invalid_kernel` if it is malformed or the driver refuses it,
-   * `unsupported` if it needs what the device has not.
+   * Loads a kernel from SPIR-V: a file or a module in memory. `invalid_kernel` if the module is malformed or the driver
+   * refuses it, `unsupported` if it needs a feature that the device lacks.
    */
   loadSpirv(module: string | TypedArray, options?: PipelineOptions): Kernel
-  /** `loadSpirv` on another thread. */
+  /** Runs `loadSpirv` on another thread. */
   loadSpirvAsync(module: string | TypedArray, options?: PipelineOptions): Promise<Kernel>
-  /** A kernel from a PTX file, or PTX in memory: its leading 64-bit parameters are buffers, the rest push constants. */
+  /** Loads a kernel from PTX: a file or text in memory. Its leading 64-bit parameters are buffers, the rest push constants. */
   loadPtx(module: string | TypedArray, options?: PipelineOptions): Kernel
-  /** `loadPtx` on another thread. */
+  /** Runs `loadPtx` on another thread. */
   loadPtxAsync(module: string | TypedArray, options?: PipelineOptions): Promise<Kernel>
-  /** A kernel from a cubin or fatbin, in a file or in memory. */
+  /** Loads a kernel from a cubin or fatbin: a file or a module in memory. */
   loadCubin(module: string | TypedArray, options?: PipelineOptions): Kernel
-  /** `loadCubin` on another thread. */
+  /** Runs `loadCubin` on another thread. */
   loadCubinAsync(module: string | TypedArray, options?: PipelineOptions): Promise<Kernel>
-  /** The same module as another kernel: with another entry point, other specialization constants or another workgroup. */
+  /** Makes another kernel from a kernel's module, with a different entry point, specialization constants or workgroup. */
   createPipeline(kernel: Kernel, options?: PipelineOptions): Kernel
-  /** `createPipeline` on another thread. */
+  /** Runs `createPipeline` on another thread. */
   createPipelineAsync(kernel: Kernel, options?: PipelineOptions): Promise<Kernel>
-  /** A program from an `.adead` file (or in an older format), to be run on this context. */
+  /** Loads a program from an `.adead` file, or from a file in an older format, to run on this context. */
   loadAdead(path: string): Program
-  /** `loadAdead` on another thread. */
+  /** Runs `loadAdead` on another thread. */
   loadAdeadAsync(path: string): Promise<Program>
   /**
-   * Enqueues a kernel over workgroups in x, y, z, with buffers in the order of their set and binding, and the bytes of its
-   * push constants. Reading a buffer, or `wait`, waits.
+   * Enqueues a kernel over workgroups in x, y, z. `buffers` are in the order of set and binding; `push` has the bytes of the
+   * push constants. `wait` and reading a buffer wait for the kernel.
    */
   dispatch(kernel: Kernel, buffers: DeviceBuffer[], groups: [number, number, number], push?: TypedArray): void
   /** Waits until everything that the context enqueued has finished. */
   wait(): void
-  /** `wait` on another thread. */
+  /** Runs `wait` on another thread. */
   waitAsync(): Promise<void>
-  /** The point after everything that the context enqueued. */
+  /** Returns the point after everything that the context enqueued. */
   event(): Event
-  /** The same for the host to wait for. */
+  /** Returns the same point, for the host to wait for. */
   fence(): Event
   /**
-   * A stream of its own. On an NVIDIA GPU through CUDA the work of one with high priority begins before that of other streams where
-   * both wait; elsewhere it is an ordinary stream.
+   * Makes a new stream. On an NVIDIA GPU through CUDA, waiting work of a high-priority stream begins before that of other
+   * streams. Elsewhere the priority has no effect.
    */
   stream(highPriority?: boolean): Stream
   /**
-   * Begins to record what this context and its streams do, on every thread: docs/profile.md. `invalid_argument` while
-   * another profile of it is under way.
+   * Begins to record what this context and its streams do, on every thread: see docs/profile.md. `invalid_argument` if the
+   * context is being profiled already.
    */
   profile(options?: ProfileOptions | undefined | null): Profile
 }
 
-/** Blocks of memory by offset: the same calls give the same offsets, on every machine. */
+/** Allocates blocks of host memory by offset. The same calls give the same offsets on every machine. */
 export declare class DeterministicAllocator {
   /**
-   * An allocator of `blocks` blocks of `blockSize` bytes, a power of two from 64 bytes to 1 GiB; without both, of 65,536
-   * blocks of 4 KiB. Memory is used when it is first written.
+   * Makes an allocator of `blocks` blocks of `blockSize` bytes. `blockSize` is a power of two from 64 bytes to 1 GiB. The
+   * default is 65,536 blocks of 4 KiB. A block uses memory once it is first written.
    */
   constructor(blockSize?: number, blocks?: number)
-  /** The offset of at least `bytes` bytes. `out_of_memory` if no free run of blocks is long enough. */
+  /** Allocates at least `bytes` bytes and returns their offset. `out_of_memory` if no free run of blocks is long enough. */
   alloc(bytes: number): number
-  /** Gives back the allocation at an offset. `invalid_argument`, and nothing changes, if none starts there. */
+  /** Frees the allocation at an offset. `invalid_argument` if none starts there; nothing changes then. */
   free(offset: number): void
-  /** Frees everything. What follows gets the offsets that a new allocator would give. */
+  /** Frees all allocations. Later allocations get the offsets that a new allocator would give. */
   reset(): void
-  /** The bytes of the allocation at an offset. */
+  /** Returns the size in bytes of the allocation at an offset. */
   size(offset: number): number
-  /** A copy of the contents of the allocation at an offset. */
+  /** Returns a copy of the contents of the allocation at an offset. */
   read(offset: number): Uint8Array
   /** Copies the bytes of an array to the beginning of the allocation at an offset. */
   write(offset: number, data: TypedArray): void
   /**
-   * The memory of the allocation at an offset itself, without a copy. It stays memory of the allocator's: after `free` or
-   * `reset` it may be another allocation's.
+   * Returns the memory of the allocation at an offset, without a copy. The allocator keeps owning it: after `free` or
+   * `reset` another allocation may use it.
    */
   view(offset: number): Uint8Array
-  /** What it has. */
+  /** Returns the state of the allocator. */
   stats(): AllocatorStats
 }
 
-/** Memory on a device. Work that uses it keeps it, so it may be freed or collected while work is under way. */
+/** Holds memory on a device. Enqueued work keeps the memory alive, so the buffer may be freed or collected while work uses it. */
 export declare class DeviceBuffer {
-  /** Elements of what it was made of. */
+  /** The number of elements, of the kind that the buffer was made of. */
   get size(): number
-  /** Bytes. */
+  /** The size in bytes. */
   get nbytes(): number
-  /** What it is on. */
+  /** The device of the buffer. */
   get device(): DeviceInfo
   /**
-   * Copies an array's bytes to it from a byte offset on, behind everything that the context enqueued, and waits until they
-   * are there. `invalid_argument` if they don't fit or it was freed.
+   * Copies an array's bytes to a byte offset of the buffer, after everything that the context enqueued. Waits until they are
+   * written. `invalid_argument` if they don't fit or the buffer was freed.
    */
   write(offset: number, data: TypedArray): void
-  /** `write` on another thread. The array is copied first, and the caller's again at once. */
+  /** Runs `write` on another thread. The array is copied first, so the caller may reuse it at once. */
   writeAsync(offset: number, data: TypedArray): Promise<void>
-  /** Waits for everything that the context enqueued and fills an array with the bytes from a byte offset on. */
+  /** Waits for everything that the context enqueued, and fills an array with the bytes from a byte offset on. */
   readInto(offset: number, into: TypedArray): void
-  /** The same with a new array of that many bytes. */
+  /** Reads like `readInto`, into a new array of this many bytes. */
   read(offset: number, bytes: number): Uint8Array
-  /** `read` on another thread. */
+  /** Runs `read` on another thread. */
   readAsync(offset: number, bytes: number): Promise<Uint8Array>
   /**
-   * All of it as elements of a dtype, of what it was made of where none is named. `invalid_argument` if its size is no multiple of
-   * theirs.
+   * Reads the whole buffer as elements of a dtype. The default is the dtype that the buffer was made of. `invalid_argument`
+   * if that is unknown, or if the buffer's size is not a multiple of the element size.
    */
   toArray<D extends DType = DType>(dtype?: D): ArrayOf<D>
-  /** `toArray` on another thread. */
+  /** Runs `toArray` on another thread. */
   toArrayAsync<D extends DType = DType>(dtype?: D): Promise<ArrayOf<D>>
-  /** Gives the memory back once work that uses it is done. `invalid_argument` the second time, and for any use after it. */
+  /** Frees the memory once the work that uses it is done. `invalid_argument` if it was freed before, and for any later use. */
   free(): void
 }
 
-/** Bytes on their way to the host. */
+/** Bytes that are being copied to the host. */
 export declare class Download {
-  /** Bytes. */
+  /** The number of bytes. */
   get size(): number
-  /** Whether they have arrived; true once they were taken. */
+  /** Whether the bytes have arrived. Also true once they were taken. */
   get isDone(): boolean
-  /** Waits for them and takes them, once. */
+  /** Waits for the bytes and returns them. They can be taken once. */
   toBytes(): Uint8Array
-  /** `toBytes` on another thread. */
+  /** Runs `toBytes` on another thread. */
   toBytesAsync(): Promise<Uint8Array>
 }
 
-/** A point in a stream, to ask, to wait for, and for other streams to wait for. */
+/** A point in a stream. The host can query it or wait for it, and other streams can wait for it. */
 export declare class Event {
-  /** Whether the stream has come there. */
+  /** Whether the stream has reached the event. */
   get isDone(): boolean
-  /** Waits until it has; at most so many milliseconds where they are given, and `not_ready` if they did not suffice. */
+  /** Waits until the stream has reached the event, for at most `milliseconds` if given. `not_ready` after that time. */
   wait(milliseconds?: number): void
-  /** `wait` on another thread. */
+  /** Runs `wait` on another thread. */
   waitAsync(milliseconds?: number): Promise<void>
 }
 
-/** A kernel, compiled for a device. */
+/** A kernel compiled for a device. */
 export declare class Kernel {
-  /** The entry point. */
+  /** The name of the entry point. */
   get name(): string
-  /** The buffers that a dispatch gives, in order. */
+  /** The buffers that a dispatch passes, in order. */
   get parameters(): Array<Parameter>
-  /** Bytes of push constants that a dispatch gives. */
+  /** Bytes of push constants that a dispatch passes. */
   get pushBytes(): number
   /** Threads of a workgroup in x, y, z. */
   get workgroup(): [number, number, number]
 }
 
-/** How the elements of a row-major matrix, or of a plain sequence, are arranged. Padding is zeros. */
+/** An arrangement of the elements of a row-major matrix, or of a plain sequence. Padding is zeros. */
 export declare class Layout {
-  /** Tiles of `tile` by `tile` elements, one after the other, each row-major within. Rows and columns are filled up. */
+  /**
+   * Makes a layout of `tile` × `tile` tiles, one after the other, each row-major. Rows and columns are padded to whole
+   * tiles.
+   */
   static tiled(rows: number, cols: number, tile: number): Layout
-  /** Rows that begin at multiples of `alignment` bytes, with elements of `element` bytes. */
+  /** Makes a layout whose rows begin at multiples of `alignment` bytes, for elements of `element` bytes. */
   static aligned(rows: number, cols: number, element: number, alignment: number): Layout
-  /** Elements that lie `stride` apart, side by side: an array of structures as a structure of arrays. */
+  /**
+   * Makes a layout that stores elements `stride` apart next to each other. It turns an array of structures into a structure
+   * of arrays.
+   */
   static coalesced(elements: number, stride: number): Layout
-  /** Along the Z-order curve (Morton). Rows and columns are filled up to powers of two. */
+  /** Makes a layout along the Z-order (Morton) curve. Rows and columns are padded to powers of two. */
   static morton(rows: number, cols: number): Layout
-  /** Rows and columns as they are stored, with the padding; of coalesced elements the sequences and their length. */
+  /** The stored rows and columns, including padding. For coalesced elements, the number of sequences and their length. */
   get dims(): Array<number>
-  /** Elements before. */
+  /** The number of elements before `apply`. */
   get elements(): number
-  /** Elements after, the padding among them. */
+  /** The number of elements after `apply`, including padding. */
   get stored(): number
   /**
-   * The elements in this arrangement, in a new array of the same kind. `shape_mismatch` if there are not as many as it is
-   * for.
+   * Returns the elements in this arrangement, in a new array of the same kind. `shape_mismatch` unless `data` has `elements`
+   * elements.
    */
   apply<T extends TypedArray>(data: T): T
-  /** `apply` on another thread. The array is copied first, and the caller's again at once. */
+  /** Runs `apply` on another thread. The array is copied first, so the caller may reuse it at once. */
   applyAsync<T extends TypedArray>(data: T): Promise<T>
-  /** The elements as they were before `apply`. `shape_mismatch` if there are not as many as it stores. */
+  /** Returns the elements in their order before `apply`. `shape_mismatch` unless `arranged` has `stored` elements. */
   undo<T extends TypedArray>(arranged: T): T
-  /** `undo` on another thread. The array is copied first, and the caller's again at once. */
+  /** Runs `undo` on another thread. The array is copied first, so the caller may reuse it at once. */
   undoAsync<T extends TypedArray>(arranged: T): Promise<T>
 }
 
-/** A matrix that `Context.pack` laid out for products. */
+/** A matrix that `Context.pack` packed for products. */
 export declare class Packed {
-  /** Its shape as an operand: `[K, N]`, for both layouts of the matrix. */
+  /** The shape as an operand: `[K, N]`, also if `transB` was given. */
   get dims(): Array<number>
   /** The dtype of the matrix that was packed. */
   get dtype(): DType
-  /** Bytes of memory that it takes. */
+  /** The memory that the packed matrix takes, in bytes. */
   get bytes(): number
 }
 
 /**
- * Operations that are recorded, each on the result of the one before it, to be run as a whole: `Context.pipeline` begins one.
+ * Operations that are recorded to be run as a whole. `Context.pipeline` begins one.
  *
- * Each operation is a method, with the operands and options of the context's method. The pipeline's value is its first
- * operand, and its result is the value from then on; only where there is no value yet, all operands are given. A call that
- * fails changes nothing.
+ * Each operation is a method, with the operands and options of the context's method. Its first operand is the pipeline's
+ * current value, and its result becomes the current value. While there is no current value, all operands are given. A call
+ * that fails changes nothing.
  */
 export declare class Pipeline {
   /**
-   * Goes on from a tensor that each run of what is compiled is given, in the order of these calls. The dtype is f32 unless
-   * it is said.
+   * Adds an input, and makes it the current value. Each run of the compiled pipeline receives its inputs in the order of
+   * these calls. The default dtype is f32.
    */
   input(dims: readonly number[], dtype?: DType): this
-  /** Goes on from a tensor that is the same in each run, such as weights. */
+  /** Adds a constant: a tensor that is the same in each run, such as weights. It becomes the current value. */
   constant(tensor: Tensor): this
-  /** The value's elements in another shape of as many. */
+  /** Gives the current value another shape with the same number of elements. */
   reshape(dims: readonly number[]): this
-  /** Goes on from an earlier value of this pipeline. */
+  /** Makes an earlier value of this pipeline the current value. */
   switch(value: Value): this
-  /** Says that the value comes out, in the order of these calls. Without any, the value that is there in the end does. */
+  /**
+   * Makes the current value an output. Outputs are in the order of these calls. Without any call, the last current value is
+   * the output.
+   */
   output(): this
-  /** The value that the next operation takes, to be used again further on. */
+  /** The current value, which the next operation takes. Keep it to use it again later. */
   get value(): Value
-  /** Plans what is recorded so far for the device that takes least. */
+  /** Compiles the operations recorded so far for the device with the lowest cost. */
   compile(): Compiled
-  /** `compile` on another thread. */
+  /** Runs `compile` on another thread. */
   compileAsync(options?: Abortable): Promise<Compiled>
-  /** It in words. */
+  /** Returns a description of the pipeline. */
   toString(): string
 }
 
-/** A profile under way: `Context.profile` begins one, `finish` ends it. It also ends when it is collected. */
+/** A running profile: `Context.profile` begins it, `finish` ends it. It also ends when it is garbage-collected. */
 export declare class Profile {
   /**
-   * Ends it. Waits for what the context enqueued; synchronize streams of your own, and await promises, before.
-   * `invalid_argument` if it is finished already.
+   * Ends the profile and returns its report. Waits for the work that the context enqueued. Synchronize your own streams and
+   * await promises before. `invalid_argument` if the profile is finished already.
    */
   finish(): ProfileReport
 }
 
-/** What was recorded. Times are nanoseconds, those of records since the profile's beginning. */
+/** The result of a profile. Times are in nanoseconds; those of records are since the profile began. */
 export declare class ProfileReport {
   /** Every piece of work, in the order in which the calls returned. */
   get records(): Array<ProfileRecord>
-  /** By kind, name, device and reason; what took longest is first. */
+  /** Totals by kind, name, device and reason, the longest time first. */
   get totals(): Array<ProfileTotal>
   /** The devices that worked. */
   get devices(): Array<ProfileDevice>
-  /** Records beyond the limit, which are only counted. */
+  /** The number of records beyond the limit. They are only counted. */
   get dropped(): number
-  /** From the profile's beginning to its end, in nanoseconds. */
+  /** The length of the profile in nanoseconds. */
   get ns(): number
-  /** Nanoseconds in which anything was under way: work on the CPU, work on a GPU, a transfer. */
+  /** Nanoseconds in which any of these was in progress: work on the CPU, work on a GPU, a transfer. */
   get busyNs(): number
-  /** Of these, nanoseconds in which at least two of the three were. */
+  /** Of these, the nanoseconds in which at least two of the three were in progress. */
   get overlappedNs(): number
-  /** The share of `busyNs` that `overlappedNs` is. */
+  /** `overlappedNs` as a share of `busyNs`. */
   get overlap(): number
-  /** All of it as a text of JSON, with names as in Rust: `begin_ns`. */
+  /** Returns the report as JSON text, with the names that Rust uses: `begin_ns`. */
   toJson(): string
-  /** A trace for Perfetto and chrome://tracing, as a text of JSON. */
+  /** Returns a trace for Perfetto and chrome://tracing, as JSON text. */
   toTrace(): string
-  /** A table. */
+  /** Returns the report as a table. */
   toString(): string
 }
 
 /** A decoded program. It never changes. */
 export declare class Program {
   /**
-   * Decodes `.adead`, AGPU, AHYB, `.hex` text or assembler text: which one, the bytes say. `invalid_program` with the offset
-   * where they are malformed.
+   * Decodes `.adead`, AGPU, AHYB, `.hex` text or assembler text. The bytes tell which. Malformed bytes are `invalid_program`
+   * with the offset.
    */
   static decode(data: TypedArray): Program
-  /** Decodes a file. `io` if it can't be read. */
+  /** Reads and decodes a file. `io` if it can't be read. */
   static load(path: string): Program
-  /** `load` on another thread. */
+  /** Runs `load` on another thread. */
   static loadAsync(path: string): Promise<Program>
-  /** Assembles program text, `.adead 1` or `.agpu 1`. `invalid_program` with the line where it is malformed. */
+  /** Assembles program text, `.adead 1` or `.agpu 1`. Malformed text is `invalid_program` with the line. */
   static assemble(text: string): Program
-  /** Text that `assemble` makes this program of again. */
+  /** Returns the program as text. `assemble` makes the same program from it. */
   disassemble(): string
-  /** The text of one instruction. */
+  /** Returns the text of one instruction, or null if there is none at this index. */
   line(instruction: number): string | null
   /**
-   * The program as a file: an `.adead` container, or an AGPU binary or `.hex` text, which have no words for tensors
-   * (`unsupported`).
+   * Encodes the program as an `.adead` container, an AGPU binary, `.hex` text or assembler text. AGPU and `.hex` can't
+   * express tensors: `unsupported`.
    */
   encode(format: 'adead' | 'agpu' | 'hex' | 'text'): Uint8Array
   /** The number of instructions. */
   get length(): number
-  /** What it was decoded from. */
+  /** The format that the program was decoded from. */
   get format(): 'adead' | 'agpu' | 'hex' | 'ahyb' | 'text'
-  /** Whether all of it is AGPU. */
+  /** Whether the whole program is AGPU. */
   get isAgpu(): boolean
-  /** Its named inputs and outputs. */
+  /** The named inputs and outputs. */
   get slots(): Array<Slot>
-  /** What an AHYB file named. */
+  /** The symbols of an AHYB file. */
   get symbols(): Array<ProgramSymbol>
-  /** What a user should know: parts that were skipped, opcodes that do nothing. */
+  /** Notes for the user: parts that were skipped, opcodes that do nothing. */
   get report(): Array<string>
   /**
-   * Checks everything that can be without data, and gives the most bytes that registers, temporaries and outputs take at
-   * once. `invalid_program` with the offset or line, `out_of_memory` above the limit.
+   * Checks everything that can be checked without data. Returns the most bytes that registers, temporaries and outputs take
+   * at one time. `invalid_program` with the offset or line, `out_of_memory` above the limit.
    */
   validate(memoryLimit?: number): number
-  /** Validates the program, binds tensors to its slots by name and runs it. If anything fails there is no outcome. */
+  /** Validates the program, binds tensors to its slots by name and runs it. A run that fails has no outcome. */
   run(context: Context, inputs: Record<string, Tensor>, options?: ProgramOptions): Outcome
-  /** `run` on another thread. */
+  /** Runs `run` on another thread. */
   runAsync(context: Context, inputs: Record<string, Tensor>, options?: ProgramOptions & Abortable): Promise<Outcome>
   /** Prices the program on a context's devices, step by step, without running it. */
   survey(context: Context): Survey
 }
 
-/** Work that was recorded, to be run any number of times. It keeps the buffers and kernels that it uses. */
+/** Recorded work, to be run any number of times. It keeps the buffers and kernels that it uses. */
 export declare class Recording {}
 
-/** A queue of work on a context's device. What it is given runs in order; streams run beside each other. */
+/** A queue of work on a context's device. Its work runs in order; streams run concurrently. */
 export declare class Stream {
-  /** Enqueues a copy of an array's bytes to a buffer from a byte offset on; the array is the caller's again when it returns. */
+  /** Enqueues a copy of an array's bytes to a byte offset of a buffer. The caller may reuse the array when this returns. */
   upload(buffer: DeviceBuffer, offset: number, data: TypedArray): void
-  /** Enqueues a copy of part of a buffer to the host. */
+  /** Enqueues a copy of a part of a buffer to the host. */
   download(buffer: DeviceBuffer, offset: number, bytes: number): Download
-  /** Enqueues a copy of so many bytes between buffers, each with its byte offset. */
+  /** Enqueues a copy of `bytes` bytes between two buffers, each with its byte offset. */
   copy(from: DeviceBuffer, fromOffset: number, to: DeviceBuffer, toOffset: number, bytes: number): void
-  /** Enqueues the zeroing of part of a buffer. */
+  /** Enqueues setting a part of a buffer to zero. */
   clear(buffer: DeviceBuffer, offset: number, bytes: number): void
-  /** Enqueues a kernel, as `Context.dispatch`. */
+  /** Enqueues a kernel: see `Context.dispatch`. */
   dispatch(kernel: Kernel, buffers: DeviceBuffer[], groups: [number, number, number], push?: TypedArray): void
   /**
-   * Enqueues an operation on buffers; the output's dtype and dims must be what follows from the operands. What only the
-   * device can find comes from `synchronize`.
+   * Enqueues an operation on buffers. The output must have the dtype and dims that follow from the operands. `synchronize`
+   * returns the errors that only the device can find.
    */
   run(op: OpName, inputs: (BufferOperand | null | undefined)[], output: BufferOperand, options?: Attributes): void
-  /** The point after everything enqueued. */
+  /** Returns the point after everything enqueued so far. */
   event(): Event
-  /** Everything enqueued from now on waits for an event of this device. */
+  /** Makes work enqueued from now on wait for an event of this device. */
   waitFor(event: Event): void
-  /** Enqueues the taking of a time. */
+  /** Enqueues a timestamp. */
   timestamp(): Timestamp
-  /** From here to `finishRecording`, what is enqueued is recorded instead of run. Uploads, downloads and events can't be. */
+  /**
+   * Begins a recording, which `finishRecording` ends: work is recorded instead of run. Uploads, downloads and events can't
+   * be recorded.
+   */
   startRecording(): void
-  /** What was recorded. */
+  /** Ends the recording and returns it. */
   finishRecording(): Recording
   /** Enqueues a recording. */
   replay(recording: Recording): void
-  /** Hands what was enqueued to the device now, without waiting. */
+  /** Hands the enqueued work to the device now, without waiting. */
   flush(): void
   /** Waits until everything enqueued has finished. */
   synchronize(): void
-  /** `synchronize` on another thread. */
+  /** Runs `synchronize` on another thread. */
   synchronizeAsync(): Promise<void>
-  /** Whether everything enqueued has finished. */
+  /** Returns whether everything enqueued has finished. */
   query(): boolean
 }
 
-/** A time that the device took. */
+/** A timestamp of a device. */
 export declare class Timestamp {
-  /** Nanoseconds since an earlier one of the same device; `not_ready` before both were taken. */
+  /** Returns the nanoseconds since an earlier timestamp of the same device. `not_ready` before both are taken. */
   since(earlier: Timestamp): number
 }
 
-/** A value of a pipeline: what an input, a constant or an operation gives when it runs. `Pipeline.value` is one. */
+/** A value of a pipeline: the result of an input, a constant or an operation. `Pipeline.value` returns it. */
 export declare class Value {
-  /** Its dimensions. */
+  /** The dimensions. */
   get dims(): Array<number>
-  /** The type of its elements. */
+  /** The dtype of the elements. */
   get dtype(): DType
-  /** It in words. */
+  /** Returns a description of the value. */
   toString(): string
 }
 
-/** What an allocator has, in bytes. */
+/** The state of an allocator; sizes are in bytes. */
 export interface AllocatorStats {
-  /** Of a block. */
+  /** The size of a block. */
   blockSize: number
-  /** All, free or not. */
+  /** The size of all blocks. */
   capacity: number
-  /** Of the blocks in use. */
+  /** The size of the blocks in use. */
   used: number
-  /** Of the free blocks, in one piece or not. */
+  /** The size of the free blocks, contiguous or not. */
   available: number
-  /** The largest allocation that succeeds, 0 if none does. */
+  /** The largest allocation that succeeds, or 0 if none does. */
   largestFree: number
   /** The highest end of an allocation since the start or the last reset, as an offset. */
   highWater: number
@@ -523,23 +546,23 @@ export interface AllocatorStats {
 
 /** A data or unified cache. */
 export interface Cache {
-  /** 1 is the nearest. */
+  /** The level. 1 is the nearest to the core. */
   level: number
-  /** Bytes. */
+  /** The size in bytes. */
   size: number
-  /** Bytes of a line. */
+  /** The size of a line in bytes. */
   line: number
 }
 
-/** How to open a context. */
+/** Options for opening a context. */
 export interface ContextOptions {
-  /** The CPU's instruction set: "avx512", "avx2", "sse2", "neon". Without it what `ADEAD_ISA` names, else the best. */
+  /** The CPU's instruction set: "avx512", "avx2", "sse2", "neon". The default is the one in `ADEAD_ISA`, or else the best. */
   isa?: string
-  /** CPU threads. Without it what `ADEAD_NUM_THREADS` says, else as many as the process may use. */
+  /** The number of CPU threads. The default is `ADEAD_NUM_THREADS`, or else as many as the process may use. */
   threads?: number
-  /** How products are computed whose `precision` is not said. Without it in "f32". */
+  /** The default precision: the precision of products for which none is given. The default is "f32". */
   precision?: 'f32' | 'fixed24' | 'fixed16'
-  /** Only a GPU: what the class `GPU` asks for. */
+  /** Whether to open only a GPU, as the class `GPU` does. */
   gpu?: boolean
 }
 
@@ -547,46 +570,46 @@ export interface ContextOptions {
 export interface Cpu {
   /** "GenuineIntel", "AuthenticAMD", "Arm", … */
   vendor: string
-  /** The maker's name for it. */
+  /** The maker's name for the processor. */
   model: string
   /** Physical cores that this process may use. */
   cores: number
   /** Hardware threads that this process may use. */
   threads: number
-  /** Nominal frequency in MHz, 0 where unknown. */
+  /** Nominal frequency in MHz, or 0 if unknown. */
   frequencyMhz: number
-  /** Caches, from the nearest. */
+  /** Caches, the nearest first. */
   caches: Array<Cache>
   /** Instruction-set extensions that kernels may use. */
   features: Array<string>
 }
 
-/** The context of the methods of `Tensor`: opened when it is first needed, as `new Context()` does. */
+/** Returns the context of `Tensor`'s methods. The first use opens it, as `new Context()` does. */
 export declare function defaultContext(): Context
 
 /** A device. */
 export interface DeviceInfo {
-  /** How to open it: "cpu", "cuda:0", "vulkan:1". */
+  /** The id that opens the device: "cpu", "cuda:0", "vulkan:1". */
   id: string
-  /** What its maker calls it. */
+  /** The maker's name for the device. */
   name: string
-  /** How it keeps the arithmetic contract. */
+  /** How the device keeps the arithmetic contract. */
   contract: 'native' | 'emulated'
-  /** What its kernels are built for: an instruction set, a compute capability, a version of Vulkan. */
+  /** The target of its kernels: an instruction set, a compute capability, a version of Vulkan. */
   arch: string
-  /** Execution units that work at once: threads, multiprocessors; 0 where the driver does not tell. */
+  /** The number of execution units: threads, multiprocessors. 0 if the driver doesn't report it. */
   units: number
-  /** Bytes of memory, 0 where unknown. */
+  /** Bytes of memory, or 0 if unknown. */
   memory: number
-  /** What kind it is. */
+  /** The kind of device. */
   kind: 'cpu' | 'discrete' | 'integrated' | 'virtual' | 'software'
-  /** Its maker. */
+  /** The maker. */
   vendor: string
-  /** Its driver, with the version; empty for a processor. */
+  /** The driver and its version. Empty for a processor. */
   driver: string
-  /** What names this very device among all; not there for a processor. */
+  /** The driver's unique id of this physical device. Missing for a processor. */
   uuid?: string
-  /** Where it is on the PCI bus, as `0000:65:00.0`, where the driver tells. */
+  /** The PCI address, such as `0000:65:00.0`, if the driver reports it. */
   bus?: string
 }
 
@@ -630,27 +653,27 @@ export interface Explanation {
   text: string
 }
 
-/** A waste of a GPU. */
+/** A place where a program would waste a GPU. */
 export interface Finding {
-  /** How. */
+  /** The kind of waste. */
   waste: 'too_small' | 'transfers' | 'no_faster' | 'unfused' | 'round_trip'
   /** The GPU. */
   device: string
-  /** The first and the last step. */
+  /** The indices of the first and the last step. */
   steps: [number, number]
-  /** Nanoseconds that are lost. */
+  /** The nanoseconds lost. */
   lostNs: number
-  /** Why, with the numbers. */
+  /** The reason, with numbers. */
   reason: string
 }
 
-/** A GPU, with every way to it. */
+/** A GPU, and the backends that can open it. */
 export interface GpuInfo {
-  /** What it is through each backend, the preferred one first. */
+  /** The GPU as each backend describes it, the preferred backend first. */
   backends: Array<DeviceInfo>
 }
 
-/** Looks at the machine: processor, memory, GPUs and the mode that suits it. */
+/** Examines the machine: its processor, memory, GPUs and recommended mode. */
 export declare function hardware(): Hardware
 
 /** A report on the machine. */
@@ -659,74 +682,74 @@ export interface Hardware {
   cpu: Cpu
   /** Host memory. */
   memory: HostMemory
-  /** The GPUs that `ADEAD_VISIBLE_DEVICES` leaves, the preferred one first. */
+  /** The GPUs that `ADEAD_VISIBLE_DEVICES` permits, the preferred one first. */
   gpus: Array<GpuInfo>
-  /** Where work should run. */
+  /** The recommended mode for this machine. */
   recommended: 'cpu' | 'hybrid' | 'gpu'
-  /** The same, by its longer name. */
+  /** The same value as `recommended`. */
   recommendedMode: 'cpu' | 'hybrid' | 'gpu'
 }
 
-/** `hardware()` on another thread. */
+/** Runs `hardware` on another thread. */
 export declare function hardwareAsync(): Promise<Hardware>
 
-/** Bytes of host memory. */
+/** Host memory, in bytes. */
 export interface HostMemory {
-  /** What this process could use if it were alone. */
+  /** What this process could use if no other process ran. */
   total: number
-  /** What it could use now. */
+  /** What this process could use now. */
   available: number
 }
 
-/** Which messages a logger gets. */
+/** Options of `setLogger`. */
 export interface LoggerOptions {
-  /** The least serious ones: "error", "warn", "info", "debug" or "trace". "info" where it is not given. */
+  /** The least serious level that is reported: "error", "warn", "info", "debug" or "trace". The default is "info". */
   level?: 'off' | LogLevel
 }
 
-/** A device's memory, in bytes. */
+/** The use of a device's memory, in bytes. */
 export interface MemoryUse {
-  /** What it has. */
+  /** The device's memory. */
   total: number
-  /** What the driver says is left for this process. */
+  /** What the driver reports as free for this process. */
   free: number
-  /** Taken from the driver by this process through adead. */
+  /** What this process holds from the driver through adead. */
   held: number
-  /** Of that, in use. */
+  /** The part of `held` that is in use. */
   used: number
-  /** Allocations in use. */
+  /** The number of allocations in use. */
   allocations: number
 }
 
-/** A buffer of a kernel. */
+/** A buffer parameter of a kernel. */
 export interface Parameter {
   /** Descriptor set and binding. */
   slot: [number, number]
-  /** The least bytes that the kernel's declaration covers. */
+  /** The fewest bytes that the buffer must have. */
   least: number
-  /** Bytes of an element of its runtime array, 0 without one. */
+  /** Bytes of an element of the buffer's runtime array, or 0 without such an array. */
   stride: number
-  /** Whether the kernel declares that it never writes it. */
+  /** Whether the kernel declares the buffer as never written. */
   readonly: boolean
 }
 
-/** How a context's cache of compiled pipelines was used. */
+/** The use of a context's cache of compiled pipelines. */
 export interface PipelineCache {
-  /** Pipelines in it. */
+  /** The number of pipelines in the cache. */
   entries: number
-  /** Pipelines that it holds at most; the one that was not used for longest goes first. */
+  /** The most pipelines that the cache holds. The least recently used one is evicted first. */
   most: number
-  /** Executions that found theirs. */
+  /** Executions that found their pipeline in the cache. */
   hits: number
-  /** Executions that compiled theirs. */
+  /** Executions that had to compile their pipeline. */
   misses: number
 }
 
-/** How to make a kernel of a module. */
+/** Options for making a kernel from a module. */
 export interface PipelineOptions {
-  /** The entry point. Without it `main` of SPIR-V, else the first. */
+  /** The entry point. The default is `main` for SPIR-V, or else the first one. */
   entry?: string
-  /** Specialization constants by id: integers and booleans as they are, f32 by their bits. */
+  /** Specialization constants by id: integers and booleans as they are, f32 as their bits. */
   constants?: Record<number, number>
   /** Threads of a workgroup in x, y, z, for a CUDA kernel whose module does not fix them. */
   workgroup?: [number, number, number]
@@ -734,62 +757,62 @@ export interface PipelineOptions {
 
 /** A device that worked. */
 export interface ProfileDevice {
-  /** Its id. */
+  /** The device's id. */
   id: string
-  /** Nanoseconds of work other than transfers; of two pieces at a time, both. */
+  /** Nanoseconds of work other than transfers. Pieces of work that overlap both count. */
   workNs: number
-  /** Bytes that it was sent. */
+  /** Bytes that were uploaded to the device. */
   uploaded: number
-  /** Bytes that it sent back. */
+  /** Bytes that were downloaded from the device. */
   downloaded: number
-  /** Its best rate of arithmetic as the dispatcher knows it, in floating-point operations a nanosecond. */
+  /** The dispatcher's figure for the peak rate of arithmetic, in floating-point operations per nanosecond. */
   peakGflops?: number
-  /** Its best rate of memory as the dispatcher knows it, in bytes a nanosecond. */
+  /** The dispatcher's figure for the peak rate of memory, in bytes per nanosecond. */
   peakGbytes?: number
-  /** Whether these were measured on this machine. */
+  /** Whether these figures were measured on this machine. */
   calibrated: boolean
-  /** Where they are from. */
+  /** The source of these figures. */
   figures?: string
 }
 
-/** How to profile. */
+/** Options of `Context.profile`. */
 export interface ProfileOptions {
-  /** How many records are kept; those beyond are only counted. 65,536 where it is not given. */
+  /** The most records to keep. Records beyond the limit are only counted. The default is 65,536. */
   records?: number
 }
 
 /** A piece of work: an operation, a user's kernel, a transfer. */
 export interface ProfileRecord {
-  /** What kind. */
+  /** The kind of work. */
   activity: 'operation' | 'kernel' | 'replay' | 'upload' | 'download' | 'copy' | 'clear'
-  /** The operation's or the kernel's name; of the others, that of their kind. */
+  /** The name of the operation or kernel. For other work, the name of its kind. */
   name: string
-  /** What it worked on: dtypes and shapes, a kernel's workgroups, the operation that bytes travel for. */
+  /** Its operands: dtypes and shapes, a kernel's workgroups, or the operation that a transfer serves. */
   operands: string
   /** The device's id. */
   device: string
-  /** Why there. */
+  /** Why the work ran on this device. */
   reason: string
-  /** The thread that called, counted from 0 in the order of their first records. */
+  /** The thread that called, numbered from 0 in the order of first records. */
   thread: number
-  /** The device's stream: 0 is the context's own, others are numbered in the order in which they were made. */
+  /** The device's stream. 0 is the context's own; others are numbered in the order in which they were made. */
   stream: number
-  /** The call. Where the device works behind the caller's back, it only hands work over. */
+  /** The call. A device that works asynchronously only receives the work in this time. */
   host: ProfileSpan
   /**
-   * The work itself, on the host's clock. Not there where the device takes no times, or the work was not done when the profile
-   * ended.
+   * The work itself, on the host's clock. Missing if the device has no timestamps, or if the work was not done when the
+   * profile ended.
    */
   work?: ProfileSpan
-  /** Cycles of the processor's time stamp counter; not there on GPUs and where the processor has none. */
+  /** Cycles of the processor's time stamp counter. Missing on GPUs and on processors without a counter. */
   cycles?: number
-  /** Floating-point operations; a multiply-add is two. 0 where nobody knows. */
+  /** Floating-point operations. A multiply-add counts as two. 0 if unknown. */
   flops: number
-  /** Bytes read and written, each operand once; of transfers and copies, those that travelled. 0 where nobody knows. */
+  /** Bytes read and written, each operand counted once. For transfers and copies, the bytes that moved. 0 if unknown. */
   bytes: number
 }
 
-/** From when to when, in nanoseconds since the profile's beginning. */
+/** A span of time, in nanoseconds since the profile began. */
 export interface ProfileSpan {
   /** When it began. */
   beginNs: number
@@ -797,140 +820,140 @@ export interface ProfileSpan {
   endNs: number
 }
 
-/** What was recorded of one kind and name, on one device, for one reason. */
+/** The total of all records with one kind, name, device and reason. */
 export interface ProfileTotal {
-  /** What kind. */
+  /** The kind of work. */
   activity: ProfileRecord['activity']
   /** The operation's or the kernel's name. */
   name: string
   /** The device's id. */
   device: string
-  /** Why there. */
+  /** Why the work ran on this device. */
   reason: string
-  /** How often. */
+  /** The number of records. */
   count: number
-  /** Of these, how many have a time; the numbers below are of those. */
+  /** The number of records with a time. The fields below count only these. */
   timed: number
-  /** Nanoseconds of all. */
+  /** The sum of their times in nanoseconds. */
   ns: number
-  /** Nanoseconds of the fastest. */
+  /** The shortest time in nanoseconds. */
   minNs: number
-  /** Nanoseconds of the slowest. */
+  /** The longest time in nanoseconds. */
   maxNs: number
-  /** Nanoseconds of one, on average. */
+  /** The mean time in nanoseconds. */
   meanNs: number
   /** Floating-point operations. */
   flops: number
-  /** Bytes read and written; of transfers, those that travelled. */
+  /** Bytes read and written. For transfers, the bytes that moved. */
   bytes: number
-  /** Floating-point operations a nanosecond. */
+  /** Floating-point operations per nanosecond. */
   gflops: number
-  /** Bytes a nanosecond. */
+  /** Bytes per nanosecond. */
   gbytes: number
   /**
-   * The share of the device's peak, of arithmetic or of memory, whichever is nearer; of transfers, of the link's rate. It can
-   * be above 1.
+   * The share of the device's peak rate of arithmetic or of memory, whichever is larger. For transfers, the share of the
+   * link's rate. It can be above 1.
    */
   ofPeak: number
 }
 
-/** What an AHYB file named. */
+/** A symbol of an AHYB file. */
 export interface ProgramSymbol {
-  /** The name. */
+  /** The symbol's name. */
   name: string
-  /** The number. */
+  /** The symbol's value. */
   value: number
 }
 
 /**
- * Gives what the runtime tells of itself to a function, from some turn of this thread's event loop on, which it does not keep
- * alive, or when that ends: a level, what it is about ("adead.devices"), a text. One function for the process, the last one that
- * was given; null is none, and then `ADEAD_LOG` or adead.toml say what is printed to stderr.
+ * Sets the function that receives the runtime's messages: a level, a target ("adead.devices") and a text. It is called in a
+ * later turn of this thread's event loop, or when the loop ends. It does not keep the loop alive. The process has one such
+ * function, the last one set. With null, `ADEAD_LOG` or adead.toml chooses what is printed to stderr.
  */
 export declare function setLogger(logger: ((level: LogLevel, target: string, message: string) => void) | null, options?: LoggerOptions): void
 
 /** A named input or output of a program. */
 export interface Slot {
-  /** The tensor's name; for AGPU programs the host address as text, such as "0x1000". */
+  /** The tensor's name. In AGPU programs it is the host address as text, such as "0x1000". */
   name: string
-  /** Which way its contents go. */
+  /** The direction in which its contents move. */
   direction: 'in' | 'out' | 'both'
-  /** Bytes of its contents. */
+  /** The size of its contents in bytes. */
   bytes: number
-  /** What its elements are. */
+  /** The dtype of its elements. */
   dtype: DType
-  /** Its shape. */
+  /** Its dimensions. */
   dims: Array<number>
-  /** Whether a tensor bound to it must have exactly this dtype and shape, or only this many bytes. */
+  /** Whether a bound tensor must have exactly this dtype and shape. Otherwise only the number of bytes must match. */
   typed: boolean
   /** Whether the caller must supply it. */
   required: boolean
 }
 
-/** A program, priced. */
+/** The prices of a program. */
 export interface Survey {
-  /** What computes or moves data, in order. */
+  /** The steps that compute or move data, in order. */
   steps: Array<SurveyStep>
-  /** What would waste a GPU, the costliest first. */
+  /** The places where a GPU would be wasted, the costliest first. */
   findings: Array<Finding>
-  /** Nanoseconds of all steps where the dispatcher sends them. */
+  /** Nanoseconds of all steps on the devices that the dispatcher chooses. */
   chosenNs: number
-  /** Nanoseconds of all steps on one device, in the order of the context's devices. */
+  /** Nanoseconds if all steps run on one device, in the order of the context's devices. */
   aloneNs: Array<number>
 }
 
-/** A step of a program, priced. */
+/** A step of a program with its prices. */
 export interface SurveyStep {
-  /** The instruction that it belongs to. */
+  /** The index of the step's instruction. */
   instruction: number
-  /** The operation; not there for a copy. */
+  /** The operation. Missing for a copy. */
   op?: OpName
   /** Operands and result, or the bytes of a copy. */
   shapes: string
   /** Why its device was chosen. */
   reason: string
-  /** What it takes on the chosen device. */
+  /** The estimate for the chosen device. */
   estimate: Estimate
-  /** What it takes on each device if all steps run there. */
+  /** Each device's estimate of the step if all steps run there. */
   alone: Array<Estimate>
 }
 
-/** What tensors keep on a device. */
+/** The use of a device's memory by tensors. */
 export interface TensorCache {
-  /** The most bytes that tensors keep there. */
+  /** The most bytes that tensors may keep there. */
   budget: number
-  /** Bytes that they keep; more than the budget only where one operation needs them. */
+  /** The bytes that they keep. More than `budget` only if one operation needs them. */
   used: number
-  /** How many tensors do. */
+  /** The number of tensors with a copy there. */
   tensors: number
-  /** How often an operand of an operation was there. */
+  /** How often an operand already had a copy there. */
   hits: number
-  /** How often one had to be moved there. */
+  /** How often an operand had to be copied there. */
   misses: number
-  /** How often one had to leave for others. */
+  /** How often a copy was evicted. */
   evictions: number
 }
 
-/** What a tensor is, without its elements. */
+/** The dtype and dimensions of a tensor. */
 export interface TensorType {
-  /** The type of its elements. */
+  /** The dtype of the elements. */
   dtype: DType
-  /** Its dimensions. */
+  /** The dimensions. */
   dims: Array<number>
 }
 
-/** What one instruction did in a run. */
+/** The execution of one instruction in a run. */
 export interface Trace {
-  /** Its index; `Program.line` is its text. */
+  /** The instruction's index. `Program.line` returns its text. */
   instruction: number
-  /** Its name. */
+  /** The instruction's name. */
   name: string
-  /** The device that it ran on. */
+  /** The device that ran it. */
   device: string
-  /** Seconds spent in it. */
+  /** Seconds spent on it. */
   seconds: number
-  /** Floating-point operations; a multiply-add is two. */
+  /** Floating-point operations. A multiply-add counts as two. */
   flops: number
-  /** Bytes read and written, each operand once. */
+  /** Bytes read and written, each operand counted once. */
   bytes: number
 }

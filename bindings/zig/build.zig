@@ -55,7 +55,7 @@ fn installed(b: *std.Build, prefix: []const u8) Library {
     return .{ .include = root.path(b, "include"), .folder = root.path(b, "lib") };
 }
 
-/// Always run cargo, which knows whether there is something to build.
+/// Builds the library with cargo. It always runs, because only cargo knows whether something changed.
 fn built(b: *std.Build, cargo: []const u8, folder: ?[]const u8, minimal: bool) Library {
     const to: std.Build.LazyPath = if (folder) |it| .{ .cwd_relative = it } else b.path("../../target");
     const run = b.addSystemCommand(&.{ cargo, "build", "--locked", "--quiet", "-p", "adead-artifact" });
@@ -68,12 +68,12 @@ fn built(b: *std.Build, cargo: []const u8, folder: ?[]const u8, minimal: bool) L
     run.addDirectoryArg(to);
     run.setName("cargo build libadead");
     run.has_side_effects = true;
-    // The static library's unwinder is for itself alone, as in cmake/build.cmake.
+    // Makes the static library's unwinder local to it, as cmake/build.cmake does.
     const own = b.addSystemCommand(&.{ "objcopy", "--localize-symbol=_Unwind_Backtrace" });
     own.addFileArg(to.path(b, b.fmt("{s}/libadead.a", .{profile})));
     const archive = own.addOutputFileArg("libadead.a");
     own.step.dependOn(&run.step);
-    // The shared library has the file name that installed programs ask for.
+    // The shared library also has the file name that installed programs look for.
     const files = b.addWriteFiles();
     files.step.dependOn(&run.step);
     const shared = to.path(b, b.fmt("{s}/libadead.so", .{profile}));

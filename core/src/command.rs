@@ -7,8 +7,8 @@ use crate::error::{Result, fail};
 use crate::operand::{Meta, Place, View, ViewMut, in_buffers, overlaps, same_place};
 use crate::ops::{Attrs, Op};
 
-/// An operation with attributes and operands that fit it. It can be priced and executed. Kernels rely on the fit, so only
-/// [`Command::new`] makes a command, and a command never changes.
+/// An operation with attributes and operands that fit it. It can be priced and executed. Kernels rely on the fit: a constructor
+/// checks it, or is unsafe and leaves it to the caller.
 pub struct Command<'a> {
     op: Op,
     attrs: Held<'a>,
@@ -103,7 +103,7 @@ impl<'a> Command<'a> {
         matches!(self.output.place(), Place::Buffer(..)) || in_buffers(self.inputs)
     }
 
-    /// Gives the command a precision if it is not said. A packed operand has its own.
+    /// Sets the command's precision if its operation has one and none is given. A packed operand has a precision of its own.
     #[inline(always)]
     pub(crate) fn say(&mut self, precision: Precision) {
         if precision != Precision::F32 {
@@ -125,8 +125,8 @@ impl<'a> Command<'a> {
     }
 }
 
-/// Returns the attributes with this precision if the operation has one that is not said. `None` for a packed right operand, which
-/// has a precision of its own. No shape rule depends on the precision of what is not packed.
+/// Returns the attributes with this precision if the operation has a precision and none is given. Returns `None` for a packed
+/// operand, which has a precision of its own. Without packed operands, no shape rule depends on the precision.
 pub(crate) fn said(op: Op, attrs: &Attrs, inputs: &[Option<View<'_>>], precision: Precision) -> Option<Attrs> {
     let packed = inputs.iter().flatten().any(|view| matches!(view.place(), Place::Packed(_)));
     if packed { None } else { attrs.with_precision(op, precision) }

@@ -68,7 +68,7 @@ impl Mode {
 
     /// Returns the mode for a machine whose largest GPU has this many bytes of memory, `None` without a GPU.
     pub fn for_gpu_memory(bytes: Option<u64>) -> Mode {
-        // A driver reserves some memory: a card sold with 4 GB has 2³² bytes, of which it reports 4.1 to 4.2 billion.
+        // A driver reserves some memory: a card sold with 4 GB has 2³² bytes and reports 4.1 to 4.2 billion.
         const GB: u64 = 1_000_000_000;
         match bytes {
             Some(bytes) if bytes >= 4 * GB => Mode::Gpu,
@@ -78,7 +78,7 @@ impl Mode {
     }
 }
 
-/// The memory of the hardware GPU with the most memory.
+/// Returns the bytes of memory of the hardware GPU with the most memory, `None` without such a GPU.
 pub(crate) fn largest(gpus: &[Gpu]) -> Option<u64> {
     gpus.iter().filter(|gpu| gpu.kind != DeviceKind::Software).map(|gpu| gpu.memory).max()
 }

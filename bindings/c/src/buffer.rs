@@ -10,11 +10,11 @@ use std::ffi::c_void;
 /// A range of memory on a device, with a size in bytes and no type. Threads may share one, but must order their own
 /// uses of it. Enqueued work keeps the memory of its buffers until it finishes.
 pub struct adead_buffer(pub(crate) Buffer);
-// With the same layout, an array of handles is an array of buffers.
+// Code relies on this: a handle's address is its Buffer's, so an array of handles is one of references to Buffers.
 const _: () = assert!(std::mem::offset_of!(adead_buffer, 0) == 0 && size_of::<adead_buffer>() == size_of::<Buffer>());
 
 /// Creates a buffer of `bytes` bytes on the context's GPU, or in host memory if the context has no GPU. It holds a copy
-/// of the bytes at `data`, or zeros if `data` is NULL. `out_of_memory` reports the bytes asked and free.
+/// of the bytes at `data`, or zeros if `data` is NULL. `out_of_memory` reports the bytes requested and free.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_buffer_create(
     context: *const adead_context,

@@ -1,4 +1,4 @@
-//! Calls of the usual form: they ask a handle for one output, which is a value or a new handle.
+//! The most common form of call: it takes a handle and has one output, a value or a new handle.
 
 use crate::pointers::{Out, exclusive, reference};
 use crate::status::{adead_status, guard};
@@ -7,7 +7,7 @@ use adead_core::Result;
 /// Writes the value that `ask` returns for a handle.
 ///
 /// # Safety
-/// As [`reference`] and [`Out::new`].
+/// As for [`reference`] and [`Out::new`].
 pub(crate) unsafe fn asked<H, T>(
     handle: *const H,
     name: &str,
@@ -22,10 +22,10 @@ pub(crate) unsafe fn asked<H, T>(
     })
 }
 
-/// As [`asked`], for a handle that the call changes.
+/// Works like [`asked`], for a handle that the call changes.
 ///
 /// # Safety
-/// As [`exclusive`] and [`Out::new`].
+/// As for [`exclusive`] and [`Out::new`].
 pub(crate) unsafe fn asked_of<H, T>(
     handle: *mut H,
     name: &str,
@@ -40,10 +40,10 @@ pub(crate) unsafe fn asked_of<H, T>(
     })
 }
 
-/// Hands out the new handle that `make` makes from another.
+/// Writes a new handle of the object that `make` returns for a handle.
 ///
 /// # Safety
-/// As [`asked`].
+/// As for [`asked`].
 pub(crate) unsafe fn made<H, T>(
     handle: *const H,
     name: &str,
@@ -54,10 +54,10 @@ pub(crate) unsafe fn made<H, T>(
     unsafe { asked(handle, name, out, |handle| Ok(Box::into_raw(Box::new(make(handle)?)))) }
 }
 
-/// As [`made`], for a handle that the call changes.
+/// Works like [`made`], for a handle that the call changes.
 ///
 /// # Safety
-/// As [`asked_of`].
+/// As for [`asked_of`].
 pub(crate) unsafe fn made_by<H, T>(
     handle: *mut H,
     name: &str,

@@ -14,7 +14,7 @@ use std::sync::OnceLock;
 /// A pipeline under construction. One thread at a time may use it.
 pub struct adead_chain(Pipeline);
 
-/// A chain that was planned for a device, to be run any number of times. Threads may share one.
+/// A chain that was compiled for a device. It can run any number of times. Threads may share one.
 pub struct adead_compiled {
     compiled: Compiled,
     text: OnceLock<CString>,
@@ -27,7 +27,7 @@ pub type adead_value = u64;
 /// Stands for an absent optional operand.
 pub const ADEAD_NO_VALUE: adead_value = u64::MAX;
 
-/// What a chain was compiled to. The caller sets `struct_size`.
+/// The result of compiling a chain. The caller sets `struct_size`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct adead_compiled_info {
@@ -47,10 +47,10 @@ pub struct adead_compiled_info {
     pub device: [c_char; 32],
 }
 
-// SAFETY: as asked.
+// SAFETY: as `Growing` requires.
 growing!(unsafe adead_compiled_info, 48 + 32);
 
-/// How the cache of executed chains was used. The caller sets `struct_size`.
+/// The use of the cache of executed chains. The caller sets `struct_size`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct adead_cache_use {
@@ -66,7 +66,7 @@ pub struct adead_cache_use {
     pub misses: u64,
 }
 
-// SAFETY: as asked.
+// SAFETY: as `Growing` requires.
 growing!(unsafe adead_cache_use, 40);
 
 /// Creates an empty chain on a context.
@@ -76,7 +76,7 @@ pub unsafe extern "C" fn adead_chain_create(context: *const adead_context, out: 
     unsafe { made(context, "context", out, |context| Ok(adead_chain(context.0.pipeline()))) }
 }
 
-/// Destroys a chain; NULL is allowed. What was compiled from it stays valid.
+/// Destroys a chain; NULL is allowed. Chains that were compiled from it stay valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_chain_destroy(chain: *mut adead_chain) {
     guard_destroy(chain);
@@ -117,8 +117,8 @@ pub unsafe extern "C" fn adead_chain_constant(
 }
 
 /// Adds an operation on `count` values, in the order of docs/operations.md. Pass `ADEAD_NO_VALUE` for an absent
-/// optional one; trailing ones may be left out. `attrs` may be NULL, and every attribute then has its default. Errors
-/// are the operation's own; on an error the chain is unchanged.
+/// optional operand; trailing ones may be left out. If `attrs` is NULL, every attribute has its default. The errors are
+/// those of the operation; on an error the chain is unchanged.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_chain_op(
     chain: *mut adead_chain,
@@ -277,8 +277,8 @@ pub unsafe extern "C" fn adead_compiled_dot(compiled: *const adead_compiled, out
     })
 }
 
-/// Reports how the context's cache of chains that `adead_chain_execute` compiled was used. `adead_context_trim` empties
-/// the cache. The caller sets `out->struct_size`.
+/// Reports the use of the context's cache, which holds the chains that `adead_chain_execute` compiled.
+/// `adead_context_trim` empties the cache. The caller sets `out->struct_size`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_chain_cache(context: *const adead_context, out: *mut adead_cache_use) -> adead_status {
     guard(|| {
@@ -293,7 +293,7 @@ pub unsafe extern "C" fn adead_chain_cache(context: *const adead_context, out: *
     })
 }
 
-/// The places for several new tensors.
+/// The destinations of several new tensors.
 struct Outputs(*mut *mut adead_tensor, usize);
 
 impl Outputs {
@@ -305,14 +305,15 @@ impl Outputs {
         Ok(Outputs(pointer, count))
     }
 
-    /// Hands out the tensors that `make` makes, if there is room for that many.
+    /// Writes handles of the tensors that `make` returns. `invalid_argument` unless there is room for exactly
+    /// `expected`.
     fn give(self, expected: usize, make: impl FnOnce() -> Result<Vec<Tensor>>) -> Result<()> {
         if self.1 != expected {
             fail!(InvalidArgument, "there is room for {} outputs and the chain has {expected}", self.1);
         }
         for (i, tensor) in make()?.into_iter().enumerate().take(expected) {
             let handle = Box::into_raw(Box::new(adead_tensor(tensor)));
-            // SAFETY: the maker vouched for this many places.
+            // SAFETY: the caller of `new` vouched for this many pointers.
             unsafe { self.0.add(i).write(handle) };
         }
         Ok(())

@@ -13,7 +13,7 @@ use std::ffi::c_char;
 /// The devices that a program has opened. Threads may share one context.
 pub struct adead_context(pub(crate) Context);
 
-/// Describes a device. The caller sets `struct_size`. Texts end with NUL and are cut if they are too long.
+/// A description of a device. The caller sets `struct_size`. Texts end with NUL and are cut if they are too long.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct adead_device_info {
@@ -21,13 +21,13 @@ pub struct adead_device_info {
     pub struct_size: usize,
     /// Bytes of memory; 0 if unknown.
     pub memory: u64,
-    /// Execution units that work at the same time: threads or multiprocessors.
+    /// The number of execution units that work at the same time: threads or multiprocessors.
     pub units: u32,
     /// How the device keeps the arithmetic contract: `ADEAD_CONTRACT_…`.
     pub contract: adead_contract_level,
     /// The name that opens it: "cpu", "cuda:0", "vulkan:1".
     pub id: [c_char; 32],
-    /// What its kernels are built for: an instruction set or a compute capability.
+    /// The target of its kernels: an instruction set or a compute capability.
     pub arch: [c_char; 32],
     /// The vendor's name for it.
     pub name: [c_char; 128],
@@ -46,7 +46,7 @@ pub struct adead_device_info {
     pub bus: [c_char; 32],
 }
 
-// SAFETY: as asked.
+// SAFETY: as `Growing` requires.
 growing!(unsafe adead_device_info, 216);
 
 pub(crate) fn device_info(struct_size: usize, info: &DeviceInfo) -> adead_device_info {
@@ -91,7 +91,7 @@ pub unsafe extern "C" fn adead_context_destroy(context: *mut adead_context) {
     guard_destroy(context);
 }
 
-/// The memory that tensors' copies use on a device. The caller sets `struct_size`.
+/// The memory of tensors' copies on a device. The caller sets `struct_size`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct adead_tensor_cache_use {
@@ -111,7 +111,7 @@ pub struct adead_tensor_cache_use {
     pub evictions: u64,
 }
 
-// SAFETY: as asked.
+// SAFETY: as `Growing` requires.
 growing!(unsafe adead_tensor_cache_use, 56);
 
 /// Reports the memory that tensors use on one of the context's devices, by its name. All counts are 0 for the CPU and
@@ -146,9 +146,10 @@ pub unsafe extern "C" fn adead_context_set_tensor_cache(context: *const adead_co
     })
 }
 
-/// Sets how products are computed whose precision is not said (`ADEAD_PRECISION_DEFAULT`): those of calls, pipelines and programs
-/// that begin or are compiled later. At first it is `ADEAD_PRECISION_F32`. Layers keep what the context had when they were made.
-/// `invalid_argument` for a number that is no precision.
+/// Sets the default precision: the precision of products with `ADEAD_PRECISION_DEFAULT`, for which none is given. It applies to
+/// calls, pipelines and programs that start or are compiled later. The initial value is the one that the context was opened with,
+/// `ADEAD_PRECISION_F32` without options. Layers keep the precision that the context had when they were made. `invalid_argument`
+/// for an unknown precision.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_context_set_precision(
     context: *const adead_context,
@@ -162,9 +163,9 @@ pub unsafe extern "C" fn adead_context_set_precision(
     })
 }
 
-/// Makes a context of the same devices, threads, profile and settings, whose precision is its own: setting either's does not
-/// change the other's. So a layer or a pipeline can have another precision than the rest of a model. `invalid_argument` for a
-/// number that is no precision. Close it with `adead_context_destroy`.
+/// Creates a context with the same devices, threads, profile and settings, and a default precision of its own: setting it on
+/// either context does not change the other. So a layer or a pipeline can have another precision than the rest of a model.
+/// `invalid_argument` for an unknown precision. Close it with `adead_context_destroy`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_context_with_precision(
     context: *const adead_context,
@@ -179,7 +180,7 @@ pub unsafe extern "C" fn adead_context_with_precision(
     })
 }
 
-/// Returns how products are computed whose precision is not said.
+/// Returns the default precision, which `adead_context_set_precision` sets.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_context_precision(
     context: *const adead_context,
@@ -189,9 +190,9 @@ pub unsafe extern "C" fn adead_context_precision(
     unsafe { asked(context, "context", out, |context| Ok(context.0.precision() as adead_precision)) }
 }
 
-/// Frees what the context keeps for its next work. Scratch memory returns to the system. Worker threads finish the work
-/// that they have begun, and end. GPU copies of tensors whose values are also in host memory are freed. The next call
-/// allocates again what it needs. Other threads may compute meanwhile.
+/// Frees the resources that the context keeps for later work. Scratch memory returns to the system. Worker threads finish their
+/// current work and exit. GPU copies of tensors whose values are also in host memory are freed. The next call allocates again
+/// what it needs. Other threads may compute meanwhile.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_context_trim(context: *const adead_context) -> adead_status {
     guard(|| {

@@ -1,4 +1,4 @@
-//! Which device an operation runs on, and why.
+//! Dispatch: the device that an operation runs on, and the reason.
 
 use crate::call::asked;
 use crate::context::adead_context;
@@ -23,11 +23,11 @@ pub const ADEAD_NO_THRESHOLD: usize = usize::MAX;
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 pub struct adead_estimate {
-    /// The computation.
+    /// The time of the computation.
     pub compute_ns: f64,
-    /// Starting it.
+    /// The time to start the computation.
     pub launch_ns: f64,
-    /// Moving operands to the device and the result back.
+    /// The time to move operands to the device and the result back.
     pub transfer_ns: f64,
     /// The sum of these.
     pub total_ns: f64,
@@ -68,7 +68,7 @@ pub struct adead_explanation {
     pub split_ns: f64,
 }
 
-// SAFETY: as asked.
+// SAFETY: as `Growing` requires.
 growing!(unsafe adead_explanation, 48 + 40 * ADEAD_MAX_ESTIMATES + 32 + 256);
 
 fn family(code: adead_family) -> Result<Family> {
@@ -85,7 +85,7 @@ pub extern "C" fn adead_family_name(family: adead_family) -> *const c_char {
     NAMES.get(usize::try_from(family).ok(), &mut Family::ALL.iter().map(|family| family.name()))
 }
 
-/// Chooses the device for work on `elements` elements in host memory, if nothing else is known of the work. Returns the
+/// Chooses the device for work on `elements` elements in host memory, when only this number is known. Returns the
 /// device's index for `adead_context_device_at`. The call takes a few nanoseconds. Results are the same on every
 /// device.
 #[unsafe(no_mangle)]
@@ -94,7 +94,7 @@ pub unsafe extern "C" fn adead_select(context: *const adead_context, elements: u
     unsafe { asked(context, "context", out, |context| Ok(context.0.dispatcher().select(elements))) }
 }
 
-/// Explains on which device `adead_op_run` would run with the same arguments, why, and what each device would take.
+/// Explains on which device `adead_op_run` would run with the same arguments, why, and how long each device would take.
 /// Runs nothing. The caller sets `out->struct_size`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_explain(

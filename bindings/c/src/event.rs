@@ -15,16 +15,16 @@ pub const ADEAD_FOREVER: u64 = u64::MAX;
 /// one.
 pub struct adead_event(pub(crate) Event);
 
-/// Bytes on their way to the host. One thread at a time may use it.
+/// A copy of bytes from a device to the host, perhaps still in flight. One thread at a time may use it.
 pub struct adead_download(pub(crate) Option<Download>);
 
 /// A time on a device's clock. Threads may share one.
 pub struct adead_timestamp(pub(crate) Timestamp);
 
-/// Recorded work. Threads may share one.
+/// Work that a stream recorded, to be replayed. Threads may share one.
 pub struct adead_recording(pub(crate) Recording);
 
-/// Creates an event at the point after everything that the context has enqueued so far.
+/// Creates an event after everything that the context has enqueued so far.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_event_create(context: *const adead_context, out: *mut *mut adead_event) -> adead_status {
     // SAFETY: the caller vouches for the pointers.
@@ -74,8 +74,8 @@ pub unsafe extern "C" fn adead_download_query(download: *const adead_download, o
 }
 
 /// Waits for the bytes and returns their address without a copy. The address is valid until the download is read or
-/// destroyed. The device accesses this memory, of which there is little, so don't keep it for long. `invalid_argument`
-/// once the bytes were read.
+/// destroyed. The device can access this memory, which is scarce, so don't keep it for long. `invalid_argument` if the
+/// download was read.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_download_data(download: *const adead_download, out: *mut *const c_void) -> adead_status {
     guard(|| {
@@ -116,8 +116,8 @@ pub unsafe extern "C" fn adead_timestamp_destroy(timestamp: *mut adead_timestamp
     guard_destroy(timestamp);
 }
 
-/// Returns the nanoseconds from `earlier` to `timestamp`, both of one device. `not_ready` until the device has taken
-/// both.
+/// Returns the nanoseconds from `earlier` to `timestamp`, both of the same device. `not_ready` until the device has
+/// taken both.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_timestamp_since(
     timestamp: *const adead_timestamp,
@@ -133,7 +133,7 @@ pub unsafe extern "C" fn adead_timestamp_since(
     })
 }
 
-/// Destroys a recording; NULL is allowed. Replays of it go on.
+/// Destroys a recording; NULL is allowed. Enqueued replays of it continue.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_recording_destroy(recording: *mut adead_recording) {
     guard_destroy(recording);

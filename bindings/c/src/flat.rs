@@ -1,6 +1,6 @@
 //! Matrices of f32 and streams as numbers, for interpreters and foreign function interfaces. Every invalid call returns
 //! a status and changes nothing: a number that was freed or is of another kind, a NULL, a count that doesn't fit.
-//! Several threads may call; calls wait for each other.
+//! Threads may call concurrently; the calls run one after the other.
 
 use crate::flat_table::{Entry, Kind, Place, Table, count_of, gpu_count, id};
 use crate::pointers::{Out, array, array_mut, fail, optional_text, text};
@@ -26,7 +26,7 @@ fn place(use_gpu: i32, device: i32) -> Place {
     Place { use_gpu: use_gpu != 0, device }
 }
 
-/// Returns `count` values of host memory.
+/// Allocates `count` copies of a value in host memory.
 fn host_values(count: usize, value: f32) -> Result<Vec<f32>> {
     let mut values = Vec::new();
     if values.try_reserve_exact(count).is_err() {
@@ -87,7 +87,7 @@ pub unsafe extern "C" fn adead_flat_backend_name(use_gpu: i32, device: i32, out:
 }
 
 /// Creates a matrix of zeros in the memory of GPU `device`, or of the CPU if `use_gpu` is 0 (then `device` must be 0).
-/// `out_of_memory` reports the bytes asked and free. `backend_unavailable` if there is no such GPU.
+/// `out_of_memory` reports the bytes requested and free. `backend_unavailable` if there is no such GPU.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_flat_alloc_zeros(
     rows: i64,
@@ -122,13 +122,13 @@ pub unsafe extern "C" fn adead_flat_alloc_ones(
     })
 }
 
-/// Returns the bytes of values.
+/// Returns the values as bytes.
 fn bytes_of(values: &[f32]) -> &[u8] {
     // SAFETY: a float is readable as its bytes.
     unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values)) }
 }
 
-/// Creates a matrix with a copy of rows * cols values, as `adead_flat_alloc_zeros` does.
+/// Creates a matrix from a copy of rows * cols values, as `adead_flat_alloc_zeros` does.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_flat_alloc_upload(
     values: *const f32,
@@ -147,7 +147,7 @@ pub unsafe extern "C" fn adead_flat_alloc_upload(
     })
 }
 
-/// Frees a matrix. Work that a stream was given before can still use it.
+/// Frees a matrix. Work that is already enqueued can still use it.
 #[unsafe(no_mangle)]
 pub extern "C" fn adead_flat_free(matrix: adead_flat_handle) -> adead_status {
     locked(|table| table.remove(matrix, Kind::Matrix))
@@ -185,7 +185,7 @@ pub unsafe extern "C" fn adead_flat_device(
 /// `to` is NULL or may be written.
 unsafe fn give<T>(to: *mut T, value: T) {
     if !to.is_null() {
-        // SAFETY: as asked.
+        // SAFETY: not NULL, so the caller allows writes to it.
         unsafe { to.write(value) };
     }
 }
@@ -259,10 +259,10 @@ pub unsafe extern "C" fn adead_flat_matmul(
     })
 }
 
-/// Runs any operation of docs/operations.md by its name, into an existing matrix. `count` operands are in its order,
-/// with 0 for an absent optional one. Attributes are "name=value;name=value" or NULL. All matrices must be on one
-/// device. `result` must have the shape that follows from the operands, and must not be one of them. `stream` is as for
-/// a product.
+/// Runs any operation of docs/operations.md by its name, into an existing matrix. The `count` operands are in the
+/// operation's order, with 0 for an absent optional operand. Attributes are "name=value;name=value" or NULL. All
+/// matrices must be on one device. `result` must have the shape that follows from the operands, and must not be one of
+/// them. `stream` is as for a product.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_flat_run(
     op: *const c_char,

@@ -1,4 +1,4 @@
-//! The table behind the flat interface: numbers for matrices and streams, and the operations on them.
+//! The table behind the flat interface: handles of matrices and streams, and the operations on them.
 
 use crate::flat::adead_flat_handle;
 use crate::gpu::{gpu, gpus};
@@ -27,7 +27,7 @@ pub struct Matrix {
     pub buffer: Arc<Buffer>,
     pub rows: i64,
     pub cols: i64,
-    /// The stream that used it last; 0 is the device's own. A stream that was freed has finished its work.
+    /// The stream that used it last; 0 is the device's own. A freed stream has finished its work.
     pub used_in: adead_flat_handle,
 }
 
@@ -68,14 +68,14 @@ impl Entry {
 }
 
 struct Slot {
-    /// How often the slot was used.
+    /// The number of entries that the slot has held, modulo 2^24.
     generation: u64,
     /// None if the slot is free.
     entry: Option<Entry>,
 }
 
-/// A number holds a slot's index, counted from 1, in its lower half. Above that it holds how often the slot was used,
-/// and the kind. So a freed number is recognised, even after its slot is reused.
+/// A handle's low 32 bits hold the slot's index, counted from 1. The next 24 hold the slot's generation, the highest
+/// the kind. A freed handle is recognised by its generation, even after its slot is reused.
 const KIND_SHIFT: u32 = 56;
 const GENERATION_SHIFT: u32 = 32;
 const GENERATIONS: u64 = 0xff_ffff;
@@ -106,7 +106,7 @@ impl Table {
         Ok(())
     }
 
-    /// Adds an entry and returns its number.
+    /// Adds an entry and returns its handle.
     pub fn add(&mut self, entry: Entry) -> adead_flat_handle {
         let at = self.freed.pop().map_or(self.slots.len(), |at| at as usize);
         if at == self.slots.len() {
@@ -118,7 +118,7 @@ impl Table {
         (kind << KIND_SHIFT | slot.generation << GENERATION_SHIFT | (at as u64 + 1)) as adead_flat_handle
     }
 
-    /// Finds the slot of a number that stands for an entry of this kind.
+    /// Finds the slot and the entry of a handle. `invalid_argument` unless it is a live handle of this kind.
     fn find(&mut self, handle: adead_flat_handle, kind: Kind) -> Result<(usize, &mut Entry)> {
         let (bits, wanted) = (handle as u64, kind.name());
         let own = [Kind::Matrix, Kind::Stream].into_iter().find(|&own| own as u64 == bits >> KIND_SHIFT);
@@ -151,7 +151,7 @@ impl Table {
         }
     }
 
-    /// Removes the entry of a number.
+    /// Removes the entry of a handle. `invalid_argument` unless it is a live handle of this kind.
     pub fn remove(&mut self, handle: adead_flat_handle, kind: Kind) -> Result<()> {
         let at = self.find(handle, kind)?.0;
         self.slots[at].entry = None;
@@ -163,7 +163,7 @@ impl Table {
         self.slots.len() - self.freed.len()
     }
 
-    /// Removes every entry. Earlier numbers are still recognised as freed.
+    /// Removes every entry and closes every device. Earlier handles are still recognised as freed.
     pub fn reset(&mut self) {
         for (at, slot) in self.slots.iter_mut().enumerate() {
             if slot.entry.take().is_some() {
@@ -198,7 +198,7 @@ pub fn id(at: Place) -> Result<String> {
     Ok(gpu(device as usize)?.info.id.clone())
 }
 
-/// Returns how many values a matrix has.
+/// Returns the number of values of a matrix.
 pub fn count_of(rows: i64, cols: i64) -> Result<usize> {
     if rows < 0 || cols < 0 {
         fail!(InvalidArgument, "[{rows}, {cols}]: a matrix has no negative size");
@@ -225,7 +225,7 @@ impl Table {
         Ok(&mut self.devices[index])
     }
 
-    /// Makes a matrix with a copy of values, or of zeros without values.
+    /// Makes a matrix of a copy of `values`, or of zeros if there are none.
     pub fn make(&mut self, values: Option<&[u8]>, rows: i64, cols: i64, at: Place) -> Result<adead_flat_handle> {
         let bytes = count_of(rows, cols)? * size_of::<f32>();
         self.reserve()?;
@@ -237,7 +237,7 @@ impl Table {
         Ok(self.add(Entry::Matrix(Matrix::new(at, buffer, rows, cols))))
     }
 
-    /// Refuses a stream that is not at a place; 0 is the device's own.
+    /// Checks that a stream belongs to the device at a place; 0 is the device's own stream.
     pub fn check_stream(&mut self, handle: adead_flat_handle, at: Place) -> Result<()> {
         if handle != 0 && self.stream(handle)?.0 != at {
             fail!(InvalidArgument, "the stream is of another device than the matrix");
@@ -245,7 +245,7 @@ impl Table {
         self.device(at).map(drop)
     }
 
-    /// Waits for a stream; 0 is the device's own. A stream that was freed has finished its work.
+    /// Waits for a stream; 0 is the device's own. A freed stream has finished its work.
     pub fn wait(&mut self, handle: adead_flat_handle, at: Place) -> Result<()> {
         if handle == 0 {
             return self.device(at)?.stream.synchronize();
@@ -327,7 +327,7 @@ impl Table {
         buffer.read_bytes(0, into)
     }
 
-    /// Returns the size of a matrix in bytes, if it has `count` values.
+    /// Returns the size of a matrix in bytes. `shape_mismatch` unless it has `count` values.
     pub fn bytes(&mut self, handle: adead_flat_handle, count: i64) -> Result<usize> {
         let Matrix { rows, cols, .. } = *self.matrix(handle)?;
         if count != rows * cols {

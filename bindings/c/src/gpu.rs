@@ -34,7 +34,7 @@ pub struct adead_memory_use {
     pub allocations: u64,
 }
 
-// SAFETY: as asked.
+// SAFETY: as `Growing` requires.
 growing!(unsafe adead_memory_use, 48);
 
 /// Returns every GPU that may be used.
@@ -58,8 +58,8 @@ pub unsafe extern "C" fn adead_gpu_count(out: *mut usize) -> adead_status {
     })
 }
 
-/// Opens the best GPU, as "vulkan" does. A GPU with its own memory comes before one in the processor; a software device
-/// is used only if there is no other. CUDA is used if Vulkan has no GPU. `backend_unavailable` says why there is none.
+/// Opens the best GPU, as the name "vulkan" does. Discrete GPUs come before integrated ones; a software device is used
+/// only if there is no other. CUDA is used if Vulkan has no GPU. `backend_unavailable` says why there is none.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_gpu_open(out: *mut *mut adead_context) -> adead_status {
     guard(|| {
@@ -138,8 +138,8 @@ pub unsafe extern "C" fn adead_memory(context: *const adead_context, out: *mut a
 }
 
 /// Enqueues a kernel over `groups[0]`·`groups[1]`·`groups[2]` workgroups, with `count` buffers in the order of set and
-/// binding. The call returns at once; reading a buffer waits, and so does `adead_wait`. `invalid_argument` says what
-/// does not fit: the number of buffers, their sizes, the groups, missing push constants.
+/// binding. The call returns without waiting. Reading a buffer waits, and so does `adead_wait`. `invalid_argument`
+/// names what does not fit: the number of buffers, their sizes, the groups, missing push constants.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_dispatch(
     context: *const adead_context,
@@ -152,7 +152,7 @@ pub unsafe extern "C" fn adead_dispatch(
     unsafe { adead_dispatch_with(context, kernel, buffers, count, null(), 0, groups) }
 }
 
-/// Does as `adead_dispatch`, with the `push_bytes` bytes of the kernel's push constants at `push`.
+/// Works like `adead_dispatch`, and passes the `push_bytes` bytes at `push` as the kernel's push constants.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_dispatch_with(
     context: *const adead_context,

@@ -54,11 +54,11 @@ pub struct adead_hardware {
     pub cpu_model: [c_char; 128],
     /// Instruction-set extensions that kernels may use, separated by spaces.
     pub cpu_features: [c_char; 512],
-    /// How many GPUs `adead_gpu_info` can describe.
+    /// The number of GPUs that `adead_gpu_info` can describe.
     pub gpu_count: usize,
 }
 
-// SAFETY: as asked.
+// SAFETY: as `Growing` requires.
 growing!(unsafe adead_hardware, 848);
 
 /// Describes the machine: processor, memory, GPUs and the recommended mode. The caller sets `out->struct_size`.

@@ -12,9 +12,9 @@ pub struct adead_interrupt(Interrupt);
 /// Makes the core watch a flag on this thread. Returns the flag that it watched before.
 ///
 /// # Safety
-/// The pointer is NULL, or stays valid until another one takes its place.
+/// The pointer is NULL, or stays valid until another one replaces it on this thread.
 unsafe fn watch(interrupt: *const adead_interrupt) -> *const adead_interrupt {
-    // SAFETY: as asked; every earlier flag is the field of an `adead_interrupt`.
+    // SAFETY: the caller vouches for the pointer; every earlier flag is the field of an `adead_interrupt`.
     unsafe {
         let before = Interrupt::watch(interrupt.as_ref().map_or(null(), |interrupt| &raw const interrupt.0));
         if before.is_null() { null() } else { before.byte_sub(offset_of!(adead_interrupt, 0)).cast() }
@@ -62,15 +62,15 @@ pub unsafe extern "C" fn adead_interrupt_get(interrupt: *const adead_interrupt) 
     unsafe { interrupt.as_ref() }.is_some_and(|interrupt| interrupt.0.is_set()).into()
 }
 
-/// Makes the calling thread watch a flag; NULL ends that. While the flag is set, the thread's long calls end with
-/// `not_ready` within 0.1 s. Long calls are operations, programs and pipelines on the CPU, and waits for a GPU. Work
-/// that the GPU was given goes on. Calls of a few milliseconds finish. A call that ends early gives no result, but may
-/// have written parts of its output arrays and buffers. Everything works as before afterwards.
+/// Makes the calling thread watch a flag, or none if it is NULL. While the flag is set, the thread's long calls end
+/// with `not_ready` within 0.1 s. Long calls are operations, programs and pipelines on the CPU, and waits for a GPU.
+/// Work already submitted to the GPU continues. Calls of a few milliseconds finish. A call that ends early gives no
+/// result, but may have written parts of its output arrays and buffers. Everything works as before afterwards.
 ///
 /// Returns the flag that the thread watched before, or NULL, so that the caller can restore it. No thread may watch a
 /// flag when it is destroyed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_interrupt_watch(interrupt: *const adead_interrupt) -> *const adead_interrupt {
-    // SAFETY: the caller vouches that the flag lives until another one, or NULL, takes its place.
+    // SAFETY: the caller vouches that the flag lives until another one, or NULL, replaces it.
     unsafe { watch(interrupt) }
 }

@@ -32,16 +32,16 @@ pub struct adead_kernel_details {
     pub reserved: u32,
 }
 
-// SAFETY: as asked; it is only written.
+// SAFETY: as `Growing` requires; it is only written.
 growing!(unsafe adead_kernel_details, 48);
 
-/// A buffer of a kernel. The caller sets `struct_size`.
+/// A buffer parameter of a kernel. The caller sets `struct_size`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct adead_parameter {
     /// `sizeof(adead_parameter)`.
     pub struct_size: usize,
-    /// The least bytes that a buffer for it must have.
+    /// The smallest allowed size of a buffer for it, in bytes.
     pub least: u64,
     /// Bytes of an element of its runtime-sized array, or 0 without one. A buffer's bytes beyond `least` must be a
     /// multiple of it.
@@ -56,7 +56,7 @@ pub struct adead_parameter {
     pub reserved: i32,
 }
 
-// SAFETY: as asked.
+// SAFETY: as `Growing` requires.
 growing!(unsafe adead_parameter, 40);
 
 /// A specialization constant of a kernel.
@@ -69,7 +69,7 @@ pub struct adead_constant {
     pub value: u32,
 }
 
-/// A call of a kernel whose arguments were checked.
+/// A kernel call with checked arguments.
 pub(crate) struct Call<'a> {
     pub kernel: &'a Kernel,
     pub buffers: &'a [&'a Buffer],
@@ -161,10 +161,10 @@ pub unsafe extern "C" fn adead_kernel_load_ptx(
     })
 }
 
-/// Loads a kernel from the `bytes` bytes of PTX at `data`, with or without a zero at the end. `entry` names the kernel;
+/// Loads a kernel from the `bytes` bytes of PTX at `data`, with or without a NUL at the end. `entry` names the kernel;
 /// NULL takes the first. Workgroups have `workgroup[0]`·`workgroup[1]`·`workgroup[2]` threads; with NULL, as many as
 /// the PTX declares. `invalid_argument` for an unknown entry point, for a number of threads that the kernel does not
-/// allow, and if neither side gives one.
+/// allow, and if neither the caller nor the PTX gives a number.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_kernel_load_ptx_bytes(
     context: *const adead_context,
@@ -192,7 +192,7 @@ pub unsafe extern "C" fn adead_kernel_load_ptx_bytes(
 
 /// Loads a kernel as `adead_kernel_load_ptx` does, from a cubin or a fatbin. A cubin is machine code for one
 /// architecture; a fatbin may hold code for several, and PTX. `unsupported` if nothing in it is for the device. A
-/// fatbin also needs a driver of CUDA 12.4.
+/// fatbin also needs a driver for CUDA 12.4 or later.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_kernel_load_cubin(
     context: *const adead_context,
@@ -217,9 +217,9 @@ pub unsafe extern "C" fn adead_kernel_load_cubin_bytes(
     unsafe { adead_kernel_load_ptx_bytes(context, data, bytes, entry, workgroup, out) }
 }
 
-/// Makes another kernel from the module of a kernel, with another entry point and `count` specialization constants set.
-/// An entry point of NULL is "main", or else the module's first. `invalid_argument` for an entry point or a constant
-/// that the module does not have.
+/// Creates another kernel from the module of a kernel, with another entry point and `count` specialization constants
+/// set. An entry point of NULL is "main", or else the module's first. `invalid_argument` for an entry point or a
+/// constant that the module does not have.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_pipeline_create(
     context: *const adead_context,
@@ -244,7 +244,7 @@ pub unsafe extern "C" fn adead_pipeline_create(
     })
 }
 
-/// Destroys a kernel; NULL is allowed. Enqueued work with it goes on.
+/// Destroys a kernel; NULL is allowed. Enqueued work that uses it continues.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_kernel_destroy(kernel: *mut adead_kernel) {
     guard_destroy(kernel);

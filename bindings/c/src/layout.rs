@@ -1,4 +1,4 @@
-//! Arrangements of elements in memory that suit GPUs.
+//! Memory layouts that suit GPUs.
 
 use crate::pointers::{Out, array, fail, null, reference};
 use crate::status::{adead_status, guard, guard_destroy};
@@ -6,8 +6,8 @@ use adead_core::Result;
 use adead_core::layout::Layout;
 use std::ffi::c_void;
 
-/// How the elements of a row-major matrix are arranged. Elements have 1, 2, 4 or 8 bytes, and padding is zero. A layout
-/// never changes, so threads may share one.
+/// An arrangement of a row-major matrix's elements in memory. Elements have 1, 2, 4 or 8 bytes, and padding is zero. A
+/// layout never changes, so threads may share one.
 pub struct adead_layout {
     layout: Layout,
     element: usize,
@@ -123,10 +123,10 @@ pub unsafe extern "C" fn adead_layout_bytes(
     })
 }
 
-/// Moves a matrix of `bytes` bytes to `out`, which has room for `out_bytes`. The two must not overlap.
+/// Arranges or restores a matrix of `bytes` bytes into `out`, which has `out_bytes`. The two must not overlap.
 ///
 /// # Safety
-/// As the functions below.
+/// As for the functions below.
 unsafe fn apply(
     layout: *const adead_layout,
     data: *const c_void,
@@ -169,7 +169,7 @@ pub unsafe extern "C" fn adead_layout_arrange(
     guard(|| unsafe { apply(layout, data, bytes, out, out_bytes, false) })
 }
 
-/// Makes the plain matrix from an arranged one: the inverse of `adead_layout_arrange`. Ignores the padding.
+/// Restores the plain matrix from an arranged one: the inverse of `adead_layout_arrange`. Ignores the padding.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_layout_restore(
     layout: *const adead_layout,

@@ -1,4 +1,5 @@
-//! Batches that a thread makes ahead. Needs the feature `overlap`; without it `without.rs` has the functions.
+//! Loaders, whose threads prepare batches in advance. Needs the feature `overlap`; without it `without.rs` has the
+//! functions.
 
 use crate::overlap::{Failure, Next, adead_batch, adead_next, guard_own};
 use crate::pointers::{Out, exclusive};
@@ -9,7 +10,7 @@ use std::ffi::c_void;
 use std::ptr::null;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A loader of batches that a thread makes ahead. One thread at a time may take them.
+/// A loader: its thread prepares batches in advance. One thread at a time may take batches from it.
 pub struct adead_loader {
     batches: DataLoader<Result<adead_batch, Failure>>,
     /// The batch that was taken last.
@@ -17,7 +18,7 @@ pub struct adead_loader {
     spare: Spare,
 }
 
-/// Batches whose memory later ones reuse.
+/// Batches whose memory later batches reuse.
 #[derive(Clone, Default)]
 struct Spare(Arc<Mutex<Vec<adead_batch>>>);
 
@@ -31,7 +32,7 @@ impl Spare {
     }
 }
 
-/// The state of the thread.
+/// The state of the loader's thread.
 struct Producer {
     next: Next,
     spare: Spare,
@@ -57,8 +58,8 @@ impl Iterator for Producer {
     }
 }
 
-/// Starts a thread that asks `next` for batches. It is at most `ahead` batches before the consumer, including the one
-/// that is being made. `invalid_argument` unless `ahead` is at least 1. `io` if the system can't start a thread.
+/// Starts a thread that calls `next` for batches. It is at most `ahead` batches ahead of the consumer, including the
+/// batch in progress. `invalid_argument` unless `ahead` is at least 1. `io` if the system can't start a thread.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_loader_create(
     next: adead_next,
@@ -77,8 +78,8 @@ pub unsafe extern "C" fn adead_loader_create(
     })
 }
 
-/// Waits for the next batch. Its bytes stay valid until the next call for this loader; NULL means that no batch is
-/// left. An error that `next` returned is returned once, after the batches before it; then no batch is left.
+/// Waits for the next batch. Its bytes stay valid until the next call for this loader. `data` is NULL if no batch is
+/// left. An error of `next` is returned once, after the batches before it; then no batch is left.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_loader_next(
     loader: *mut adead_loader,
@@ -101,8 +102,8 @@ pub unsafe extern "C" fn adead_loader_next(
     })
 }
 
-/// Stops the thread, waits for the batch that is being made, and destroys the loader. NULL is allowed. Must not be
-/// called from the loader's own `next`.
+/// Stops the thread, waits for the batch in progress, and destroys the loader. NULL is allowed. Must not be called from
+/// the loader's own `next`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_loader_destroy(loader: *mut adead_loader) {
     guard_destroy(loader);

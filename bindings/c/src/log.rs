@@ -65,8 +65,8 @@ impl Log for Logger {
                 Some(callback) => {
                     let (target, text) = (format!("adead.{about}\0"), format!("{}\0", record.args()));
                     let (target, text) = (target.as_ptr().cast(), text.as_ptr().cast());
-                    // SAFETY: the program that set the callback vouches for it and its pointer, and the lock keeps both
-                    // meanwhile.
+                    // SAFETY: the program that set the callback vouches for it and its pointer. The lock keeps both in
+                    // place during the call.
                     unsafe { callback(level as adead_log_level, target, text, state.user) }
                 }
                 None => {
@@ -84,25 +84,27 @@ impl Log for Logger {
     fn flush(&self) {}
 }
 
-/// Returns what to print when no callback is set. Opening a context reports an invalid configuration.
+/// Returns the level of messages to print when no callback is set. An invalid configuration counts as off; opening a
+/// context reports it.
 fn printed() -> LevelFilter {
     Config::load().ok().and_then(|config| config.log).unwrap_or(LevelFilter::Off)
 }
 
-/// Makes this the library's logger. The first message reads what to print. A second call changes nothing.
+/// Installs the library's logger. Its first message reads the level from the configuration. A second call has no
+/// effect.
 pub fn start_log() {
     if log::set_logger(&LOGGER).is_ok() {
         log::set_max_level(LevelFilter::Trace);
     }
 }
 
-/// Sets the callback that receives the runtime's messages from a level up, with a pointer of the caller's. The process
-/// has one callback; the last call wins. With NULL, `ADEAD_LOG` or adead.toml decides what is printed to stderr, and
-/// `level` is ignored. `unsupported` in a library built with ADEAD_MINIMAL.
+/// Sets the callback that receives the runtime's messages of `level` and of higher severity, together with `user`. The
+/// process has one callback; the last call wins. With NULL, `ADEAD_LOG` or adead.toml decides what is printed to
+/// stderr, and `level` is ignored. `unsupported` in a library built with ADEAD_MINIMAL.
 ///
-/// Any thread may call the callback, where the message arises, one call at a time. The old callback is not called after
-/// `adead_log_set` has returned. A callback must return: no longjmp and no exception may leave it. It must not call
-/// adead, which may hold its own locks; `adead_log_set` there returns `invalid_argument`.
+/// The callback runs in the thread in which a message arises, which may be any thread. Its calls don't overlap. The old
+/// callback is not called after `adead_log_set` has returned. A callback must return: no longjmp and no exception may
+/// leave it. It must not call adead, which may hold its own locks; `adead_log_set` there returns `invalid_argument`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_log_set(
     level: adead_log_level,

@@ -21,7 +21,7 @@ pub(crate) fn activation(code: adead_activation) -> Result<Activation> {
     }
 }
 
-/// `ADEAD_PRECISION_DEFAULT`.
+/// The value of `ADEAD_PRECISION_DEFAULT`.
 const UNSAID: adead_precision = -1;
 
 /// Options of a matrix product. Start from `ADEAD_MATMUL_OPTIONS_INIT`.
@@ -38,22 +38,22 @@ pub struct adead_matmul_options {
     pub alpha: f32,
     /// The factor of c.
     pub beta: f32,
-    /// Broadcast to the result. Required if beta is not 0; else it may be NULL.
+    /// The tensor that beta multiplies, broadcast to the result. Required if beta is not 0; else it may be NULL.
     pub c: *const adead_tensor,
     /// `[N]`, added to every row. NULL: no bias.
     pub bias: *const adead_tensor,
     /// The function applied last, one of `ADEAD_ACTIVATION_…`.
     pub activation: adead_activation,
-    /// The arithmetic, one of `ADEAD_PRECISION_…`. `ADEAD_PRECISION_DEFAULT` is what the context has.
+    /// The precision, one of `ADEAD_PRECISION_…`. `ADEAD_PRECISION_DEFAULT` is the context's default precision.
     pub precision: adead_precision,
 }
 
-// SAFETY: as asked; the caller vouches for the pointers where they are used.
+// SAFETY: as `Growing` requires; the caller vouches for the pointers where they are used.
 growing!(unsafe adead_matmul_options, 48);
 
 /// Computes `activation(alpha·(a·b) + beta·c + bias)`: a `[…, M, K]`, b `[…, K, N]`, result `[…, M, N]`. Leading
-/// dimensions are broadcast. All are f32, f16 or bf16, of one dtype. `options` may be NULL: `a·b`. `shape_mismatch`
-/// names the dimensions that don't fit.
+/// dimensions are broadcast. All have the same dtype: f32, f16 or bf16. With NULL for `options` it computes `a·b`.
+/// `shape_mismatch` names the dimensions that don't fit.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_matmul(
     context: *const adead_context,
@@ -102,7 +102,7 @@ pub(crate) unsafe fn matmul_options(options: *const adead_matmul_options) -> Res
     Ok((attrs, [options.c, options.bias]))
 }
 
-/// Computes the inner product of two vectors `[K]`, a scalar.
+/// Computes the inner product of two vectors `[K]`. The result is a scalar.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_dot(
     context: *const adead_context,
@@ -128,12 +128,12 @@ pub struct adead_attention_options {
     pub scale: f32,
 }
 
-// SAFETY: as asked; the caller vouches for the pointers where they are used.
+// SAFETY: as `Growing` requires; the caller vouches for the pointers where they are used.
 growing!(unsafe adead_attention_options, 24);
 
 /// Computes scaled dot-product attention: q `[…, Hq, Sq, D]`, k `[…, Hkv, Sk, D]`, v `[…, Hkv, Sk, Dv]`, result `[…,
 /// Hq, Sq, Dv]`. Rank 2 is one head. Hq is a multiple of Hkv, and query head h reads key and value head h / (Hq / Hkv).
-/// All are f32, f16 or bf16, of one dtype. `options` may be NULL.
+/// All have the same dtype: f32, f16 or bf16. `options` may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_attention(
     context: *const adead_context,
@@ -157,7 +157,7 @@ pub unsafe extern "C" fn adead_tensor_attention(
 }
 
 /// Computes `activation(x·w1 + b1)·w2 + b2`: x `[…, D]`, w1 `[D, H]`, b1 `[H]` or NULL, w2 `[H, E]`, b2 `[E]` or NULL,
-/// result `[…, E]`. All are f32, f16 or bf16, of one dtype. Values between the products stay f32.
+/// result `[…, E]`. All have the same dtype: f32, f16 or bf16. Values between the products stay f32.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_ffn(
     context: *const adead_context,

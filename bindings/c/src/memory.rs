@@ -32,7 +32,7 @@ pub struct adead_allocator_stats {
     pub live: usize,
 }
 
-// SAFETY: as asked.
+// SAFETY: as `Growing` requires.
 growing!(unsafe adead_allocator_stats, 64);
 
 /// Creates an allocator of `blocks` blocks (0: 65536) of `block_size` bytes (0: 4096), a power of two from 64 bytes to
@@ -143,9 +143,9 @@ pub unsafe extern "C" fn adead_allocator_report(
 /// at a time may use it.
 pub struct adead_arena(ArenaAllocator);
 
-/// Creates an arena of `bytes` bytes that grows to at most `limit` bytes. With `bytes` 0 it takes 64 KiB at the first
+/// Creates an arena of `bytes` bytes that grows to at most `limit` bytes. With `bytes` 0 it allocates 64 KiB on first
 /// use; with `limit` 0 it has no limit. If both are equal it never grows. `invalid_argument` if `bytes` is above
-/// `limit`.
+/// `limit`, or is 0 while `limit` is not.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_arena_create(bytes: usize, limit: usize, out: *mut *mut adead_arena) -> adead_status {
     guard(|| {

@@ -15,16 +15,16 @@ use adead_core::Result;
 use adead_core::contract::{Activation, GeluForm};
 use std::ffi::c_char;
 
-/// A layer, which takes a tensor and returns one. It shares what it is made of, tensors and modules, and keeps its context's
-/// devices: the caller gives up its own handles whenever it likes. It never changes, so threads may share one.
+/// A layer: it computes a tensor from a tensor. It keeps its tensors, its modules and its context's devices alive, so the caller
+/// may destroy its own handles to them at any time. A module never changes, so threads may share one.
 pub struct adead_module(Module);
 
-/// What kind of layer a module is, one of `ADEAD_MODULE_…`.
+/// A kind of layer, one of `ADEAD_MODULE_…`.
 pub type adead_module_kind = i32;
 
 /// A linear layer.
 pub const ADEAD_MODULE_LINEAR: adead_module_kind = 0;
-/// Rows of a table by number.
+/// A table whose rows are looked up by id.
 pub const ADEAD_MODULE_EMBEDDING: adead_module_kind = 1;
 /// Layer normalisation.
 pub const ADEAD_MODULE_LAYER_NORM: adead_module_kind = 2;
@@ -32,15 +32,15 @@ pub const ADEAD_MODULE_LAYER_NORM: adead_module_kind = 2;
 pub const ADEAD_MODULE_RELU: adead_module_kind = 3;
 /// The Gaussian error linear unit.
 pub const ADEAD_MODULE_GELU: adead_module_kind = 4;
-/// Modules one after another.
+/// Modules that are applied in order.
 pub const ADEAD_MODULE_SEQUENTIAL: adead_module_kind = 5;
 /// Two linear layers with an activation between them.
 pub const ADEAD_MODULE_FEED_FORWARD: adead_module_kind = 6;
-/// Self-attention with several heads.
+/// Multi-head self-attention.
 pub const ADEAD_MODULE_ATTENTION: adead_module_kind = 7;
-/// Attention and feed-forward, each normalised behind.
+/// Attention and feed-forward, with normalisation after each.
 pub const ADEAD_MODULE_TRANSFORMER_LAYER: adead_module_kind = 8;
-/// Transformer layers one after another.
+/// Transformer layers that are applied in order.
 pub const ADEAD_MODULE_TRANSFORMER_ENCODER: adead_module_kind = 9;
 
 /// The names of the kinds, by their numbers.
@@ -57,7 +57,7 @@ const KINDS: [&str; 10] = [
     "transformer_encoder",
 ];
 
-/// What `adead_module_load` makes. Start from `ADEAD_MODULE_OPTIONS_INIT`, and set `kind` and the fields that it names.
+/// Options of `adead_module_load`. Start from `ADEAD_MODULE_OPTIONS_INIT`, and set `kind` and the fields that name this kind.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct adead_module_options {
@@ -65,73 +65,73 @@ pub struct adead_module_options {
     pub struct_size: usize,
     /// A kind with weights, one of `ADEAD_MODULE_…`.
     pub kind: adead_module_kind,
-    /// Transformers: between the products of the feed-forward part.
+    /// Transformers: the activation between the two products of the feed-forward part.
     pub activation: adead_activation,
-    /// Linear: values of a row that it takes. Embedding: rows of the table.
+    /// Linear: the number of values of an input row. Embedding: the number of rows of the table.
     pub inputs: usize,
-    /// Linear: values of a row that it returns.
+    /// Linear: the number of values of an output row.
     pub outputs: usize,
-    /// All but linear: values of a row.
+    /// All kinds but linear: the number of values of a row.
     pub width: usize,
-    /// Attention and transformers.
+    /// Attention and transformers: the number of heads.
     pub heads: usize,
-    /// Transformers: values between the products of the feed-forward part.
+    /// Transformers: the number of values between the two products of the feed-forward part.
     pub hidden: usize,
-    /// Transformer encoder: its layers, `PREFIX.0`, `PREFIX.1` and so on.
+    /// Transformer encoder: the number of layers, `PREFIX.0`, `PREFIX.1` and so on.
     pub layers: usize,
-    /// Attention: four names of linear layers, which follow the prefix: query, key, value, output.
+    /// Attention: the names of four linear layers: query, key, value, output. The prefix is put before each name.
     pub parts: *const *const c_char,
-    /// Layer norm and transformers: added to variances.
+    /// Layer norm and transformers: the number that is added to a variance.
     pub eps: f32,
     /// 0.
     pub reserved: i32,
 }
 
-// SAFETY: as asked; the caller vouches for the pointers where they are used.
+// SAFETY: as `Growing` requires; the caller vouches for the pointers where they are used.
 growing!(unsafe adead_module_options, 80);
 
-/// What a call gives a module besides its tensor. Start from `ADEAD_FORWARD_OPTIONS_INIT`.
+/// Optional arguments of `adead_module_forward`. Start from `ADEAD_FORWARD_OPTIONS_INIT`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct adead_forward_options {
     /// `sizeof(adead_forward_options)`.
     pub struct_size: usize,
-    /// Linear, feed-forward, attention: added to the result. NULL: none.
+    /// Linear, feed-forward, attention: a tensor that is added to the result; linear adds it before its activation. NULL: none.
     pub residual: *const adead_tensor,
-    /// Attention and transformers: rows of each sequence that are its own. Those behind them are padding, which nothing
-    /// attends to, and come out with values of no meaning. NULL: all rows.
+    /// Attention and transformers: the number of rows of each sequence. The rows after them are padding: nothing attends to them,
+    /// and their results have no meaning. NULL: no padding.
     pub lengths: *const usize,
-    /// How many lengths there are.
+    /// The number of lengths.
     pub count: usize,
-    /// Linear: what follows, one of `ADEAD_ACTIVATION_…`.
+    /// Linear: the activation of the result, one of `ADEAD_ACTIVATION_…`.
     pub activation: adead_activation,
     /// 0.
     pub reserved: i32,
 }
 
-// SAFETY: as asked; the caller vouches for the pointers where they are used.
+// SAFETY: as `Growing` requires; the caller vouches for the pointers where they are used.
 growing!(unsafe adead_forward_options, 40);
 
-/// What a module is. The caller sets `struct_size`.
+/// A description of a module. The caller sets `struct_size`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct adead_module_info {
     /// `sizeof(adead_module_info)`.
     pub struct_size: usize,
-    /// One of `ADEAD_MODULE_…`.
+    /// The kind of layer, one of `ADEAD_MODULE_…`.
     pub kind: adead_module_kind,
     /// 0.
     pub reserved: i32,
-    /// Linear: values of a row that it takes. Embedding: rows of the table. Sequential and encoder: layers. Else 0.
+    /// Linear: the values of an input row. Embedding: the rows of the table. Sequential and encoder: the layers. Else 0.
     pub inputs: usize,
-    /// Linear: values of a row that it returns. Embedding: values of a row. Else 0.
+    /// Linear: the values of an output row. Embedding: the values of a row. Else 0.
     pub outputs: usize,
 }
 
-// SAFETY: as asked.
+// SAFETY: as `Growing` requires.
 growing!(unsafe adead_module_info, 32);
 
-/// Makes a module of what `make` gives.
+/// Writes a handle of the module that `make` returns.
 ///
 /// # Safety
 /// `out` is NULL or may be written.
@@ -144,7 +144,7 @@ unsafe fn made(out: *mut *mut adead_module, make: impl FnOnce() -> Result<Module
     })
 }
 
-/// Modules of an array of handles, none of which may be NULL.
+/// Returns the modules of an array of handles. `invalid_argument` if one is NULL.
 ///
 /// # Safety
 /// `modules` is NULL or points to `count` handles.
@@ -158,8 +158,8 @@ unsafe fn all(modules: *const *const adead_module, count: usize) -> Result<Vec<M
     handles.iter().enumerate().map(module).collect()
 }
 
-/// Linear: `x·W^T + bias` of `[…, inputs]`, for a weight `[outputs, inputs]` and a bias `[outputs]`, which may be NULL. The
-/// weight is packed once where its context has no GPU. `shape_mismatch` where they don't fit.
+/// Creates a linear layer, which computes `x·W^T + bias` for x `[…, inputs]`. The weight is `[outputs, inputs]`, the bias
+/// `[outputs]` or NULL. If the context has no GPU, the weight is packed once. `shape_mismatch` if the two don't fit.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_module_linear(
     context: *const adead_context,
@@ -176,8 +176,8 @@ pub unsafe extern "C" fn adead_module_linear(
     }
 }
 
-/// Embedding: rows of a table `[count, width]` by ids of any shape, i32, i64 or u32. `shape_mismatch` unless the table is a
-/// matrix.
+/// Creates an embedding layer, which looks up rows of a table `[count, width]` by id. Ids are i32, i64 or u32, of any shape.
+/// `shape_mismatch` unless the table is a matrix.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_module_embedding(
     context: *const adead_context,
@@ -193,8 +193,8 @@ pub unsafe extern "C" fn adead_module_embedding(
     }
 }
 
-/// Layer norm: mean and variance normalised over the last axis, times a weight, plus a bias, both `[width]`. `eps` is added
-/// to the variance; the usual one is 1e-5.
+/// Creates a layer norm, which normalises mean and variance over the last axis, multiplies by a weight and adds a bias, both
+/// `[width]`. `eps` is added to the variance; the usual value is 1e-5.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_module_layer_norm(
     context: *const adead_context,
@@ -212,14 +212,14 @@ pub unsafe extern "C" fn adead_module_layer_norm(
     }
 }
 
-/// ReLU: max(x, 0).
+/// Creates a ReLU layer, which computes max(x, 0).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_module_relu(context: *const adead_context, out: *mut *mut adead_module) -> adead_status {
     // SAFETY: the caller vouches for the pointers.
     unsafe { made(out, || Ok(Relu::new(&reference(context, "context")?.0).into())) }
 }
 
-/// GELU: the Gaussian error linear unit, in its form with erf or with tanh, one of `ADEAD_GELU_…`.
+/// Creates a GELU layer, the Gaussian error linear unit. `form`, with erf or with tanh, is one of `ADEAD_GELU_…`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_module_gelu(
     context: *const adead_context,
@@ -238,7 +238,8 @@ pub unsafe extern "C" fn adead_module_gelu(
     }
 }
 
-/// Sequential: `count` modules of which each takes the result of the one before. With none it returns what it is given.
+/// Creates a module that applies `count` modules in order: each takes the result of the previous one. With none it returns its
+/// input.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_module_sequential(
     modules: *const *const adead_module,
@@ -249,8 +250,8 @@ pub unsafe extern "C" fn adead_module_sequential(
     unsafe { made(out, || Ok(Module::sequential(&all(modules, count)?))) }
 }
 
-/// Feed-forward: `activation(x·W1^T + b1)·W2^T + b2`, of two linear layers. `shape_mismatch` where the second does not take
-/// what the first returns.
+/// Creates a feed-forward layer from two linear layers. It computes `activation(x·W1^T + b1)·W2^T + b2`. `shape_mismatch` unless
+/// `outer` takes as many values as `inner` returns.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_module_feed_forward(
     inner: *const adead_module,
@@ -267,9 +268,9 @@ pub unsafe extern "C" fn adead_module_feed_forward(
     }
 }
 
-/// Self-attention, of a linear layer that returns queries, keys and values behind each other, and the output's.
-/// `shape_mismatch` where they don't fit each other, `invalid_argument` unless `heads` divides the width. It takes sequences
-/// `[count, length, width]`, or the one that `[length, width]` is.
+/// Creates a self-attention layer from two linear layers. `qkv` returns queries, keys and values, concatenated; `output` maps the
+/// attended values. The layer takes sequences `[count, length, width]`, or one sequence `[length, width]`. `shape_mismatch` if
+/// the two don't fit each other, `invalid_argument` unless `heads` divides the width.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_module_attention(
     qkv: *const adead_module,
@@ -281,8 +282,8 @@ pub unsafe extern "C" fn adead_module_attention(
     unsafe { made(out, || Module::attention(&reference(qkv, "qkv")?.0, &reference(output, "output")?.0, heads)) }
 }
 
-/// A transformer layer that is normalised behind each part, as BERT's are: `h = norm(x + attention(x))`, then
-/// `norm(h + feed_forward(h))`. `invalid_argument` where a part is of another kind.
+/// Creates a transformer layer with normalisation after each part, as in BERT: `h = norm(x + attention(x))`, then
+/// `norm(h + feed_forward(h))`. `invalid_argument` if a part is of another kind.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_module_transformer_layer(
     attention: *const adead_module,
@@ -301,8 +302,8 @@ pub unsafe extern "C" fn adead_module_transformer_layer(
     }
 }
 
-/// A transformer encoder: `count` transformer layers one after another. A sequence's rows have the same bits alone, among
-/// others, and padded.
+/// Creates a transformer encoder, which applies `count` transformer layers in order. A sequence's rows have the same bits alone,
+/// among other sequences, and padded.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_module_transformer_encoder(
     layers: *const *const adead_module,
@@ -313,9 +314,9 @@ pub unsafe extern "C" fn adead_module_transformer_encoder(
     unsafe { made(out, || Module::transformer_encoder(&all(layers, count)?)) }
 }
 
-/// A module with weights from a file: linear and layer norm have `PREFIX.weight` and `PREFIX.bias`, an embedding
-/// `PREFIX.weight`, a transformer layer BERT's names, `PREFIX.attention.self.query.weight` and so on. The errors are those of
-/// `adead_safetensors_tensor` and of the function that makes this kind of its tensors.
+/// Creates a module with weights from a file. Linear and layer norm read `PREFIX.weight` and `PREFIX.bias`, an embedding
+/// `PREFIX.weight`. A transformer layer reads BERT's names, `PREFIX.attention.self.query.weight` and so on. The errors are those
+/// of `adead_safetensors_tensor` and of the function that creates this kind from tensors.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_module_load(
     context: *const adead_context,
@@ -378,13 +379,13 @@ const DEFAULTS: adead_module_options = adead_module_options {
     reserved: 0,
 };
 
-/// Gives a module up; NULL is fine. Modules that were made of it stay.
+/// Destroys a module; NULL is allowed. Modules that were made from it stay valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_module_destroy(module: *mut adead_module) {
     guard_destroy(module);
 }
 
-/// What a module is. The caller sets `out->struct_size`.
+/// Describes a module. The caller sets `out->struct_size`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_module_describe(
     module: *const adead_module,
@@ -403,8 +404,8 @@ pub unsafe extern "C" fn adead_module_describe(
     })
 }
 
-/// A module's result for x, on the devices of its context. `options` may be NULL. The errors are those of its operations,
-/// and `invalid_argument` for options that this kind of module does not take.
+/// Returns a module's result for x, computed on the devices of its context. `options` may be NULL. The errors are those of its
+/// operations, and `invalid_argument` for an option that this kind of module does not take.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_module_forward(
     module: *const adead_module,

@@ -45,7 +45,7 @@ pub unsafe extern "C" fn adead_tensor_transpose(
     })
 }
 
-/// Joins `count` tensors, at least one, along an axis; negative axes count from the end. All have one dtype and one
+/// Joins `count` tensors, at least one, along an axis; negative axes count from the end. All have the same dtype and
 /// rank, and their dimensions differ only along that axis.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_concat(

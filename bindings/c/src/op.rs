@@ -1,4 +1,4 @@
-//! Operations by number and attributes by text, for tools and languages; and the path that every typed function takes.
+//! Operations by number and attributes by text, for tools and bindings. Every typed function runs through this module.
 
 use crate::context::adead_context;
 use crate::pointers::{Out, array, exclusive, fail, reference, text};
@@ -41,10 +41,10 @@ pub(crate) unsafe fn run(
     Ok(())
 }
 
-/// Does as [`run`], for functions without checks of their own, so that they share one guard.
+/// Works like [`run`], for functions without checks of their own, so that they share one guard.
 ///
 /// # Safety
-/// As [`run`].
+/// As for [`run`].
 #[inline(never)]
 pub(crate) unsafe fn run_guarded(
     context: *const adead_context,
@@ -57,8 +57,8 @@ pub(crate) unsafe fn run_guarded(
     guard(|| unsafe { run(context, op, attrs, operands, out) })
 }
 
-/// One more than the largest number of an operation. Numbers never change. Smaller numbers without an operation have no
-/// name.
+/// Returns one more than the largest number of an operation. Numbers never change. Smaller numbers without an operation
+/// have no name.
 #[unsafe(no_mangle)]
 pub extern "C" fn adead_op_count() -> usize {
     Op::NUMBERS
@@ -72,7 +72,7 @@ pub extern "C" fn adead_op_name(op: adead_op) -> *const c_char {
     NAMES.get(at, &mut Op::ALL.iter().map(|op| op.name()))
 }
 
-/// Returns the operation of a name. `invalid_argument` if there is none.
+/// Returns the operation with a name. `invalid_argument` if there is none.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_op_from_name(name: *const c_char, out: *mut adead_op) -> adead_status {
     guard(|| {
@@ -84,7 +84,7 @@ pub unsafe extern "C" fn adead_op_from_name(name: *const c_char, out: *mut adead
 }
 
 /// Executes any operation. `operands` are `count` tensors in the order of docs/operations.md, with NULL for an absent
-/// optional one; trailing ones may be left out. `attrs` may be NULL, and every attribute then has its default.
+/// optional operand; trailing ones may be left out. If `attrs` is NULL, every attribute has its default.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_op_run(
     context: *const adead_context,

@@ -29,7 +29,7 @@ pub struct adead_outcome_stats {
     pub seconds: f64,
 }
 
-// SAFETY: as asked.
+// SAFETY: as `Growing` requires.
 growing!(unsafe adead_outcome_stats, 40);
 
 /// Statistics of one instruction in a run. The caller sets `struct_size`.
@@ -52,7 +52,7 @@ pub struct adead_trace {
     pub device: [c_char; 32],
 }
 
-// SAFETY: as asked.
+// SAFETY: as `Growing` requires.
 growing!(unsafe adead_trace, 104);
 
 pub(crate) fn outcome(outcome: Outcome) -> adead_outcome {
@@ -66,7 +66,7 @@ pub unsafe extern "C" fn adead_outcome_destroy(outcome: *mut adead_outcome) {
     guard_destroy(outcome);
 }
 
-/// Returns the output of a name, as a new handle that the caller must destroy. `invalid_argument` if there is none.
+/// Returns the output with a name, as a new handle that the caller must destroy. `invalid_argument` if there is none.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_outcome_output(
     outcome: *const adead_outcome,

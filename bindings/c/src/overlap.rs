@@ -1,5 +1,5 @@
-//! Batches through a device: several are in flight at once, and copies overlap with the work. Needs the feature
-//! `overlap`; without it `without.rs` has the functions.
+//! Batches on a device: several are in flight at once, and copies overlap with the work. Needs the feature `overlap`;
+//! without it `without.rs` has the functions.
 
 use crate::buffer::adead_buffer;
 use crate::context::adead_context;
@@ -25,7 +25,7 @@ struct Word(#[allow(dead_code, reason = "its bytes are the caller's")] [u8; 16])
 
 /// A batch that an `adead_next` fills in. It is valid only during the call.
 pub struct adead_batch {
-    /// The batch's bytes; NULL if it was given nothing.
+    /// The batch's bytes; NULL until `adead_batch_memory` or `adead_batch_borrow` sets them.
     pub(crate) data: *const u8,
     pub(crate) bytes: usize,
     /// The batch's own memory, for `adead_batch_memory`.
@@ -45,28 +45,29 @@ pub struct adead_stage {
     result: Option<(*const Buffer, usize, usize)>,
 }
 
-/// A run of batches, whose results the caller asks for. One thread at a time may use it.
+/// A run of batches, whose results `adead_batches_next` returns. One thread at a time may use it.
 pub struct adead_batches {
     lanes: Lanes,
     next: Next,
     work: Work,
     batch: adead_batch,
-    /// Whether there may be another batch, and the error that follows the started batches.
+    /// Whether there may be another batch.
     more: bool,
+    /// The error to return after the started batches.
     ended: Option<Failure>,
     /// The result that was returned last.
     result: Option<Arrived>,
 }
 
-/// Provides the next batch by `adead_batch_memory` or `adead_batch_borrow`; without either call, no batch is left.
-/// Every status but `ADEAD_OK` ends the run and is returned from it, even a number of the caller's own.
+/// Provides the next batch by `adead_batch_memory` or `adead_batch_borrow`; without either call, no batch is left. Any
+/// status other than `ADEAD_OK` ends the run, which returns it. The status may be a number of the caller's own.
 pub type adead_next = Option<unsafe extern "C" fn(batch: *mut adead_batch, user: *mut c_void) -> adead_status>;
 
-/// Enqueues the work of a batch on its stream and names its result. Every status but `ADEAD_OK` ends the run.
+/// Enqueues the work of a batch on its stream and names its result. Any status other than `ADEAD_OK` ends the run.
 pub type adead_work = Option<unsafe extern "C" fn(stage: *mut adead_stage, user: *mut c_void) -> adead_status>;
 
 /// Takes the result of batch `index`; the first one is 0. `data` points into the download, valid only during the call,
-/// aligned for every element type, and never NULL. Every status but `ADEAD_OK` ends the run.
+/// aligned for every element type, and never NULL. Any status other than `ADEAD_OK` ends the run.
 pub type adead_take =
     Option<unsafe extern "C" fn(index: usize, data: *const c_void, bytes: usize, user: *mut c_void) -> adead_status>;
 
@@ -98,7 +99,7 @@ impl Failure {
     }
 }
 
-/// Does as `guard`, for calls that may fail with a status of the caller's own.
+/// Works like `guard`, for calls that may also fail with a status of the caller's own.
 pub(crate) fn guard_own(call: impl FnOnce() -> Result<(), Failure>) -> adead_status {
     let mut own = 0;
     let status = guard(|| match call() {
@@ -155,13 +156,13 @@ impl Work {
         let input = Arc::as_ptr(&input).cast_mut().cast();
         let mut stage = adead_stage { stage: (&raw mut *stage).cast(), stream, input, index, result: None };
         let before = failures();
-        // SAFETY: the caller vouches for the callback and its pointer; the stage stays for the call.
+        // SAFETY: the caller vouches for the callback and its pointer; the stage lives until the call returns.
         let status = unsafe { (self.call)(&mut stage, self.user) };
         if status != 0 {
             return Err(Failure::returned(status, "work", index, before));
         }
         Ok(match stage.result {
-            // SAFETY: a buffer of the lane's, or one that the caller keeps until the batch is done.
+            // SAFETY: the buffer is the lane's, or one that the caller keeps until the batch is done.
             Some((buffer, offset, bytes)) => Brought::Lent(unsafe { &*buffer }, offset, bytes),
             None => Brought::Nothing,
         })
@@ -192,7 +193,7 @@ impl adead_batches {
             self.more = match self.start() {
                 Ok(more) => more,
                 Err(failure) => {
-                    // The error is returned after the batches before it.
+                    // `advance` returns the error after the results of the batches before it.
                     self.ended = Some(failure);
                     false
                 }
@@ -227,7 +228,7 @@ fn place(arrived: &Arrived) -> Result<(*const c_void, usize)> {
 }
 
 /// Returns memory for a batch of `bytes` bytes, which `next` must fill before it returns. Later batches reuse the
-/// memory and find the earlier bytes in it. `out_of_memory` reports the bytes.
+/// memory, which then still holds the earlier bytes. `out_of_memory` reports the bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_batch_memory(
     batch: *mut adead_batch,
@@ -240,7 +241,7 @@ pub unsafe extern "C" fn adead_batch_memory(
         // A batch of no bytes needs an address too, or it would count as no batch.
         let words = bytes.div_ceil(size_of::<Word>()).max(1);
         if batch.memory.len() < words {
-            // The old memory has nothing worth copying.
+            // A new allocation, because growing the old one would copy bytes that nothing needs.
             let mut memory = Vec::new();
             if memory.try_reserve_exact(words).is_err() {
                 fail!(OutOfMemory, "no memory for a batch of {bytes} bytes");
@@ -255,8 +256,8 @@ pub unsafe extern "C" fn adead_batch_memory(
     })
 }
 
-/// Makes a batch of bytes that the caller owns. They must stay valid until `next` is asked again or the run is
-/// destroyed; for a loader, until the loader is destroyed.
+/// Uses bytes that the caller owns as the batch, without a copy. They must stay valid until `next` is called again or
+/// the run is destroyed; for a loader, until the loader is destroyed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_batch_borrow(
     batch: *mut adead_batch,
@@ -275,16 +276,16 @@ pub unsafe extern "C" fn adead_batch_borrow(
 /// enqueues work on it and names a result. The result is downloaded and passed to `take`. Depth 1 is sequential, 2
 /// double buffering, 3 triple buffering. `user` is passed to all three callbacks.
 ///
-/// At every depth the results equal those of a loop that processes one batch after the other. A batch's work begins
-/// when the work of the batch before is done, so `work` may read and write buffers that all batches share. Uploads and
-/// downloads overlap with the work. The caller's thread makes all calls. `take` gets results in the order of the
-/// batches. `next` is called only while fewer than `depth` batches are in flight.
+/// At every depth the results equal those of a loop that processes one batch after the other. A batch's work starts
+/// when the work of the previous batch is done, so `work` may read and write buffers that all batches share. Uploads
+/// and downloads overlap with the work. All callbacks run on the calling thread. `take` gets results in the order of
+/// the batches. `next` is called only while fewer than `depth` batches are in flight.
 ///
-/// An error that `next`, `work` or the device finds in a batch is returned after `take` got the batches before it. An
+/// An error that `next`, `work` or the device finds in a batch is returned after `take` got the earlier batches. An
 /// error of `take` is returned at once. Then no other batch starts, the batches in flight finish, and everything is
 /// freed. The error's text says which callback failed for which batch, and has the last error text that this library
 /// gave the callback. `invalid_argument` unless the depth is from 1 to `ADEAD_OVERLAP_MAX_DEPTH`. Like all functions of
-/// batches and loaders, `unsupported` in a library built with ADEAD_MINIMAL.
+/// batches and loaders, it is `unsupported` in a library built with ADEAD_MINIMAL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_overlap(
     context: *const adead_context,
@@ -314,7 +315,7 @@ pub unsafe extern "C" fn adead_overlap(
     })
 }
 
-/// Starts a run like `adead_overlap`, without `take`: the caller asks for each result with `adead_batches_next`.
+/// Creates a run like that of `adead_overlap`, without `take`: `adead_batches_next` returns each result.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_batches_create(
     context: *const adead_context,
@@ -391,7 +392,7 @@ pub unsafe extern "C" fn adead_stage_input(stage: *const adead_stage) -> *mut ad
 
 /// Returns a buffer of `bytes` bytes for results and intermediate values. The n-th call for a batch reuses the buffer
 /// of an earlier batch's n-th call, with its old bytes, if the size is the same. Otherwise it returns a new buffer of
-/// zeros. `out_of_memory` reports the bytes asked and free.
+/// zeros. `out_of_memory` reports the bytes requested and free.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_stage_buffer(
     stage: *mut adead_stage,
@@ -407,7 +408,7 @@ pub unsafe extern "C" fn adead_stage_buffer(
 }
 
 /// Sets the result of the batch: bytes of a buffer from an offset on, to be downloaded when the work is done. The last
-/// call counts. Without a call, the result has no bytes, and its arrival says that the batch is done.
+/// call counts. Without a call, the result has 0 bytes, and its arrival means that the batch is done.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_stage_result(
     stage: *mut adead_stage,

@@ -1,4 +1,4 @@
-//! Matrices that are packed once and multiplied with many times.
+//! Packed matrices: right operands that are packed once and used in many products.
 
 use crate::call::asked;
 use crate::context::adead_context;
@@ -8,14 +8,14 @@ use crate::status::{adead_status, guard, guard_destroy};
 use crate::tensor::{adead_dtype, adead_tensor};
 use adead_core::{Op, Packed, View};
 
-/// A right operand of matrix products, laid out for them in advance. It never changes, so threads may share one.
+/// A right operand of matrix products, packed for them in advance. It never changes, so threads may share one.
 pub struct adead_packed(Packed);
 
-/// Packs a matrix for many multiplications. b is `[K, N]`, or `[N, K]` if `trans_b` is not 0; f32, f16 or bf16. The
-/// packed matrix is for products of the precision that the context has now (`adead_context_set_precision`); another
-/// precision in a product is `invalid_argument`. For f32 it takes four bytes an element, with columns rounded up to a
-/// multiple of 8, 16 or 32. The caller may destroy b. The packed matrix suits only the context's instruction set.
-/// `shape_mismatch` unless b has two dimensions, `dtype_mismatch` for integers.
+/// Packs a matrix for many products. b is `[K, N]`, or `[N, K]` if `trans_b` is not 0; f32, f16 or bf16. Products with
+/// the packed matrix have the default precision that the context has now (`adead_context_set_precision`). A product
+/// with another precision is `invalid_argument`. For f32 the packed matrix takes four bytes per element, with columns
+/// rounded up to a multiple of 8, 16 or 32. The caller may destroy b. The packed matrix suits only the context's
+/// instruction set. `shape_mismatch` unless b has two dimensions, `dtype_mismatch` for integers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_packed_create(
     context: *const adead_context,
@@ -59,9 +59,9 @@ pub unsafe extern "C" fn adead_packed_bytes(packed: *const adead_packed, out: *m
     unsafe { asked(packed, "packed", out, |packed| Ok(packed.0.bytes())) }
 }
 
-/// Multiplies with a packed b: the same result as `adead_tensor_matmul`, without the time for packing. a is `[…, M, K]`
-/// of b's dtype, the result `[…, M, N]`. `options` may be NULL, and its `trans_b` must be 0. `invalid_argument` if b
-/// was packed for another instruction set than the context's.
+/// Multiplies a by a packed b. The result equals that of `adead_tensor_matmul`, without the time for packing. a is
+/// `[…, M, K]` of b's dtype, the result `[…, M, N]`. `options` may be NULL, and its `trans_b` must be 0.
+/// `invalid_argument` if b was packed for another instruction set than the context's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_packed_matmul(
     context: *const adead_context,

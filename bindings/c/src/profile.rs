@@ -22,7 +22,7 @@ pub struct adead_profile {
     report: Option<Report>,
     /// The sources of the devices' peak rates.
     figures: Vec<Option<CString>>,
-    /// The table, the JSON and the trace, each written when it is first asked for.
+    /// The table, the JSON and the trace, each made on first use.
     texts: [OnceLock<CString>; 3],
 }
 
@@ -50,7 +50,7 @@ pub struct adead_profile_summary {
     pub overlap: f64,
 }
 
-// SAFETY: as asked.
+// SAFETY: as `Growing` requires.
 growing!(unsafe adead_profile_summary, 72);
 
 /// A piece of work: an operation, a user's kernel or a transfer. The caller sets `struct_size`. Texts live as long as
@@ -102,7 +102,7 @@ pub struct adead_profile_record {
     pub bytes: f64,
 }
 
-// SAFETY: as asked.
+// SAFETY: as `Growing` requires.
 growing!(unsafe adead_profile_record, 144);
 
 /// The total of records with one kind, name, device and reason. The caller sets `struct_size`. Texts live as long as
@@ -129,7 +129,7 @@ pub struct adead_profile_total {
     pub threshold: u64,
     /// The number of records.
     pub count: u64,
-    /// The number of these with a time. The fields below cover only those.
+    /// The number of records with a measured time. The fields below cover only these.
     pub timed: u64,
     /// The sum of their times, in nanoseconds.
     pub ns: u64,
@@ -152,7 +152,7 @@ pub struct adead_profile_total {
     pub of_peak: f64,
 }
 
-// SAFETY: as asked.
+// SAFETY: as `Growing` requires.
 growing!(unsafe adead_profile_total, 144);
 
 /// A device that worked. The caller sets `struct_size`. Texts live as long as the profile.
@@ -182,7 +182,7 @@ pub struct adead_profile_device {
     pub reserved: i32,
 }
 
-// SAFETY: as asked.
+// SAFETY: as `Growing` requires.
 growing!(unsafe adead_profile_device, 72);
 
 /// Returns the report of a finished profile.
@@ -197,7 +197,7 @@ fn beyond(index: usize, count: usize, what: &str) -> Error {
     Error::formatted(Status::InvalidArgument, format_args!("index is {index}; the profile has {count} {what}"))
 }
 
-/// Changes every text that a report owns.
+/// Applies a change to every text that a report owns.
 fn each_text(report: &mut Report, change: fn(&mut String)) {
     for record in &mut report.records {
         change(record.name.to_mut());
@@ -220,7 +220,7 @@ impl adead_profile {
         self.report = Some(report);
     }
 
-    /// Returns the report in a format, and writes it the first time.
+    /// Returns the report in a format. The first call writes the text.
     fn text(&self, format: usize, write: fn(&Report) -> String) -> Result<*const c_char> {
         let report = finished(self)?;
         let text = self.texts[format].get_or_init(|| {
@@ -254,10 +254,9 @@ fn ended(text: &str) -> *const c_char {
     text.as_ptr().cast()
 }
 
-/// Starts to record the work of a context and its streams, in every thread. It keeps at most `records` records; 0
-/// means 65,536. Records beyond the limit are only counted. `invalid_argument` while another profile of the context is
-/// active. The context may be closed before the profile. Like all functions of profiles, `unsupported` in a library built
-/// with ADEAD_MINIMAL.
+/// Starts recording the work of a context and its streams, in every thread. It keeps at most `records` records; 0 means 65,536.
+/// Records beyond the limit are only counted. `invalid_argument` while another profile of the context is active. The context may
+/// be closed before the profile. Like all functions of profiles, it is `unsupported` in a library built with ADEAD_MINIMAL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_profile_begin(
     context: *const adead_context,
@@ -479,7 +478,7 @@ mod tests {
     fn reasons_are_named_as_the_core_does() {
         let text = |reason| {
             let (text, threshold) = why(reason);
-            // SAFETY: a text of the program's own.
+            // SAFETY: the text is static.
             (unsafe { CStr::from_ptr(text) }.to_str().unwrap(), threshold)
         };
         for why in [Why::Only, Why::Forced, Why::Cheapest] {
@@ -513,9 +512,9 @@ mod tests {
         type Write = unsafe extern "C" fn(*const adead_profile, *mut *const c_char) -> adead_status;
         let text = |profile: &adead_profile, write: Write| {
             let mut out = null();
-            // SAFETY: both are there.
+            // SAFETY: both pointers are valid.
             let status = unsafe { write(profile, &mut out) };
-            // SAFETY: the profile's text, or none.
+            // SAFETY: the text is the profile's, and ends with NUL.
             let text = (!out.is_null()).then(|| unsafe { CStr::from_ptr(out) }.to_str().unwrap().to_string());
             (status, text)
         };

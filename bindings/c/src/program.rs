@@ -23,7 +23,7 @@ pub struct adead_program {
     program: Program,
     slot_names: Vec<CString>,
     notes: Vec<CString>,
-    /// Each format's bytes and a NUL, encoded when they are first asked for.
+    /// Each format's bytes and a NUL, encoded on first use.
     encoded: [OnceLock<Vec<u8>>; FORMATS.len()],
 }
 
@@ -53,7 +53,7 @@ pub struct adead_slot {
     pub dims: [usize; ADEAD_MAX_RANK],
 }
 
-// SAFETY: as asked; it is only written.
+// SAFETY: as `Growing` requires; it is only written.
 growing!(unsafe adead_slot, 112);
 
 /// How to run a program. Start from `ADEAD_RUN_OPTIONS_INIT`.
@@ -70,7 +70,7 @@ pub struct adead_run_options {
     pub reserved: i32,
 }
 
-// SAFETY: as asked.
+// SAFETY: as `Growing` requires.
 growing!(unsafe adead_run_options, 24);
 
 fn handle(program: Program) -> adead_program {
@@ -183,7 +183,8 @@ pub unsafe extern "C" fn adead_program_encode(
     })
 }
 
-/// Returns text from which `adead_program_assemble` makes this program again. The text lives as long as the program.
+/// Returns the program as text, which `adead_program_assemble` turns back into this program. The text lives as long as
+/// the program.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_program_disassemble(
     program: *const adead_program,

@@ -8,7 +8,8 @@ use adead::nn::Weights;
 use adead_c_support::c_text;
 use std::ffi::{CString, c_char};
 
-/// An open safetensors file. Opening reads its header; a tensor is read when it is asked for. Threads may share one.
+/// An open safetensors file. Opening reads only its header; `adead_safetensors_tensor` reads a tensor. Threads may
+/// share one.
 pub struct adead_safetensors {
     pub(crate) weights: Weights,
     names: Vec<CString>,
@@ -59,7 +60,7 @@ pub unsafe extern "C" fn adead_safetensors_name(
     })
 }
 
-/// Returns whether there is a tensor of a name: 1 or 0.
+/// Returns whether there is a tensor with a name: 0 or 1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_safetensors_contains(
     file: *const adead_safetensors,
@@ -96,8 +97,7 @@ pub unsafe extern "C" fn adead_safetensors_dims(
 }
 
 /// Reads a tensor as f32; f16 and bf16 are widened. `invalid_argument` if there is no tensor of that name,
-/// `shape_mismatch` if its dimensions differ from the given `rank` ones, `dtype_mismatch` for other elements, `io` if
-/// it can't be read.
+/// `shape_mismatch` if its dimensions differ from `dims`, `dtype_mismatch` for other dtypes, `io` if it can't be read.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_safetensors_tensor(
     file: *const adead_safetensors,

@@ -27,7 +27,7 @@ static ACTIVE: AtomicPtr<Context> = AtomicPtr::new(null_mut());
 /// overtake a call that uses it.
 static OPENED: Mutex<[Option<&'static Context>; 4]> = Mutex::new([None; 4]);
 
-/// The memory that `adead_alloc` returned and `adead_free` did not take back.
+/// The live blocks of `adead_alloc`.
 #[derive(Default)]
 struct Allocated {
     by_address: HashMap<usize, Block>,
@@ -129,7 +129,7 @@ pub extern "C" fn adead_init(backend: c_int) -> adead_status {
     guard(|| start(backend).map(|_| ()))
 }
 
-/// Ends the simple API: frees the memory of `adead_alloc` that was not freed. It may be started again.
+/// Ends the simple API and frees the blocks of `adead_alloc` that are still live. The API may be started again.
 #[unsafe(no_mangle)]
 pub extern "C" fn adead_shutdown() -> adead_status {
     guard(|| {
@@ -140,12 +140,12 @@ pub extern "C" fn adead_shutdown() -> adead_status {
     })
 }
 
-/// Allocates `bytes` bytes for the simple API, zeroed, at a multiple of 64. The functions also take any other memory of
-/// the caller. `out_of_memory` if the system refuses.
+/// Allocates `bytes` zeroed bytes for the simple API, aligned to 64 bytes. The functions also accept any other memory
+/// of the caller. `out_of_memory` if the system refuses.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_alloc(bytes: usize, out: *mut *mut c_void) -> adead_status {
     guard(|| {
-        // SAFETY: the caller vouches for it.
+        // SAFETY: the caller vouches for the pointer.
         let out = unsafe { Out::new(out, "out") }?;
         active()?;
         let memory = HostBuffer::zeroed(bytes)?;
@@ -175,7 +175,7 @@ pub extern "C" fn adead_free(pointer: *mut c_void) -> adead_status {
     })
 }
 
-/// Computes `result = a·b`: a is `[m, k]`, b `[k, n]`, result `[m, n]`, row-major. The result may not overlap a or b.
+/// Computes `result = a·b`: a is `[m, k]`, b `[k, n]`, result `[m, n]`, row-major. The result must not overlap a or b.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_matmul(
     a: *const f32,
@@ -203,8 +203,8 @@ pub unsafe extern "C" fn adead_matmul(
     })
 }
 
-/// Computes the softmax of every row of a row-major `[rows, cols]` matrix. `out` may equal `in`, but not overlap it
-/// otherwise.
+/// Computes the softmax of every row of a row-major `[rows, cols]` matrix. `out` may equal `in`, but must not overlap
+/// it otherwise.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_softmax(r#in: *const f32, out: *mut f32, rows: c_int, cols: c_int) -> adead_status {
     guard(|| {
@@ -215,7 +215,7 @@ pub unsafe extern "C" fn adead_softmax(r#in: *const f32, out: *mut f32, rows: c_
     })
 }
 
-/// Computes `max(x, 0)` of `size` values; NaN stays NaN. `out` may equal `in`, but not overlap it otherwise.
+/// Computes `max(x, 0)` of `size` values; NaN stays NaN. `out` may equal `in`, but must not overlap it otherwise.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_relu(r#in: *const f32, out: *mut f32, size: c_int) -> adead_status {
     guard(|| {
@@ -256,7 +256,7 @@ fn compute(shader: &str, groups: [u32; 3]) -> Result<()> {
     let gpu = context(ADEAD_BACKEND_VULKAN)?;
     let kernel = gpu.load_spirv(shader)?;
     let parameters = kernel.parameters();
-    // Held until the end, so that no thread frees memory that is being copied.
+    // Held until the end, so that no thread frees memory that this call copies.
     let allocated = allocated();
     let blocks = &allocated.by_address;
     if blocks.len() < parameters.len() {

@@ -9,7 +9,7 @@ pub(crate) use adead_c_support::guard;
 /// The result of a call: `ADEAD_OK` (0), or why it failed.
 pub type adead_status = i32;
 
-/// The error of functions that make texts for people, in a library without the feature `programs`.
+/// Returns the error of functions that make texts for people, in a library without the feature `programs`.
 #[cold]
 pub(crate) fn without_texts() -> Error {
     let text =

@@ -16,7 +16,7 @@ use std::ffi::c_void;
 /// A queue of work on a context's device. Its work runs in order; streams run concurrently. One thread at a time may
 /// use it.
 pub struct adead_stream(Stream);
-// overlap.rs relies on this to use the core's streams as such handles.
+// overlap.rs relies on this: it casts pointers to the core's streams to such handles.
 const _: () = assert!(std::mem::offset_of!(adead_stream, 0) == 0 && size_of::<adead_stream>() == size_of::<Stream>());
 
 /// A buffer as an operand of an operation.
@@ -64,8 +64,8 @@ pub unsafe extern "C" fn adead_stream_create(
 /// The priority of a stream's work, one of `ADEAD_PRIORITY_…`.
 pub type adead_priority = i32;
 
-/// Creates a stream with a priority on the context's device. On an NVIDIA GPU through CUDA, waiting work of
-/// `ADEAD_PRIORITY_HIGH` begins before that of other streams. Other devices ignore the priority.
+/// Creates a stream with a priority on the context's device. On an NVIDIA GPU through CUDA, pending work of
+/// `ADEAD_PRIORITY_HIGH` starts before that of other streams. Other devices ignore the priority.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_stream_create_with(
     context: *const adead_context,
@@ -147,8 +147,8 @@ pub unsafe extern "C" fn adead_stream_copy(
     })
 }
 
-/// Enqueues a fill with zeros of `bytes` bytes of a buffer from `offset` on: whole 4-byte words, except at the buffer's
-/// end.
+/// Enqueues a fill with zeros of `bytes` bytes of a buffer from `offset` on. They must be whole 4-byte words, except at
+/// the buffer's end.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_stream_clear(
     stream: *mut adead_stream,
@@ -184,9 +184,9 @@ pub unsafe extern "C" fn adead_stream_dispatch(
     })
 }
 
-/// Enqueues an operation on buffers: `count` operands in its order, and a place for the result. The result's dtype and
-/// shape must be those that follow from the operands. `attrs` may be NULL. Errors that only the device can find, such
-/// as an id outside a table, come from `adead_stream_sync`.
+/// Enqueues an operation on buffers: `count` operands in the operation's order, and a buffer for the result. The
+/// result's dtype and shape must be those that follow from the operands. `attrs` may be NULL. Errors that only the
+/// device can find, such as an id outside a table, come from `adead_stream_sync`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_stream_run(
     stream: *mut adead_stream,
@@ -217,14 +217,14 @@ pub unsafe extern "C" fn adead_stream_run(
     })
 }
 
-/// Creates an event at the point after everything that the stream was given so far.
+/// Creates an event after all work that the stream was given so far.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_stream_event(stream: *mut adead_stream, out: *mut *mut adead_event) -> adead_status {
     // SAFETY: the caller vouches for the pointers.
     unsafe { made_by(stream, "stream", out, |stream| Ok(adead_event(stream.0.event()?))) }
 }
 
-/// Makes everything that the stream is given from now on wait for an event of the same device.
+/// Makes all work that is enqueued on the stream from now on wait for an event of the same device.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_stream_wait_event(stream: *mut adead_stream, event: *const adead_event) -> adead_status {
     guard(|| {
@@ -244,7 +244,7 @@ pub unsafe extern "C" fn adead_stream_timestamp(
     unsafe { made_by(stream, "stream", out, |stream| Ok(adead_timestamp(stream.0.timestamp()?))) }
 }
 
-/// Starts to record the stream's work instead of running it, until `adead_stream_record_end`. Uploads, downloads,
+/// Starts recording the stream's work instead of running it, until `adead_stream_record_end`. Uploads, downloads,
 /// events and timestamps can't be recorded. `invalid_argument` if the stream already records, `unsupported` on the CPU.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_stream_record_begin(stream: *mut adead_stream) -> adead_status {
@@ -252,8 +252,8 @@ pub unsafe extern "C" fn adead_stream_record_begin(stream: *mut adead_stream) ->
     guard(|| unsafe { exclusive(stream, "stream") }?.0.start_recording())
 }
 
-/// Ends the recording and returns it, to be run any number of times. It keeps the memory and the kernels that it uses
-/// alive.
+/// Ends the recording and returns it. `adead_stream_replay` runs it, any number of times. It keeps the memory and the
+/// kernels that it uses alive.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_stream_record_end(
     stream: *mut adead_stream,
@@ -263,7 +263,7 @@ pub unsafe extern "C" fn adead_stream_record_end(
     unsafe { made_by(stream, "stream", out, |stream| Ok(adead_recording(stream.0.finish_recording()?))) }
 }
 
-/// Enqueues a recording of the same device.
+/// Enqueues a recording that was made on the same device.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_stream_replay(
     stream: *mut adead_stream,
@@ -276,8 +276,8 @@ pub unsafe extern "C" fn adead_stream_replay(
     })
 }
 
-/// Submits the stream's work to the device now, without waiting. Work also begins without this call, which only avoids
-/// a wait behind running work.
+/// Submits the stream's work to the device now, without waiting. Work also starts without this call, but perhaps only
+/// after running work has finished.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_stream_flush(stream: *mut adead_stream) -> adead_status {
     // SAFETY: the caller vouches for the pointer.

@@ -9,7 +9,7 @@ use std::ffi::{c_char, c_void};
 
 /// A shaped value. Its contents never change, so threads may share one.
 pub struct adead_tensor(pub(crate) Tensor);
-// With the same layout, an array of handles is an array of tensors.
+// Code relies on this: a handle's address is its Tensor's, so an array of handles is one of references to Tensors.
 const _: () = assert!(std::mem::offset_of!(adead_tensor, 0) == 0);
 
 /// The most dimensions that a tensor may have.
@@ -83,14 +83,14 @@ pub unsafe extern "C" fn adead_tensor_destroy(tensor: *mut adead_tensor) {
     guard_destroy(tensor);
 }
 
-/// Creates another handle of the same values, without a copy.
+/// Creates another handle to the same values, without a copy.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_clone(tensor: *const adead_tensor, out: *mut *mut adead_tensor) -> adead_status {
     // SAFETY: the caller vouches for the pointers.
     unsafe { made(tensor, "tensor", out, |tensor| Ok(adead_tensor(tensor.0.clone()))) }
 }
 
-/// Creates a handle of the same values in another shape, without a copy. `shape_mismatch` if the number of elements
+/// Creates a handle to the same values in another shape, without a copy. `shape_mismatch` if the number of elements
 /// differs.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_reshape(
@@ -136,9 +136,9 @@ pub unsafe extern "C" fn adead_tensor_bytes(tensor: *const adead_tensor, out: *m
     unsafe { asked(tensor, "tensor", out, |tensor| Ok(tensor.0.byte_len())) }
 }
 
-/// Returns the elements, in native byte order, row-major, at a multiple of 64 bytes. They live as long as the last of
-/// the tensor and its clones. If the values are only on a GPU, the first call waits for them and copies them to host
-/// memory.
+/// Returns the elements, in native byte order, row-major, at a multiple of 64 bytes. They stay valid until the tensor
+/// and all its clones are destroyed. If the values are only on a GPU, the first call waits for them and copies them to
+/// host memory.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_data(tensor: *const adead_tensor, out: *mut *const c_void) -> adead_status {
     // SAFETY: the caller vouches for the pointers.
@@ -147,8 +147,8 @@ pub unsafe extern "C" fn adead_tensor_data(tensor: *const adead_tensor, out: *mu
 
 /// Copies a tensor's values to one of the context's devices, named as for `adead_context_open`. The call may return
 /// while the copy is in progress. `"cpu"` starts a copy to host memory instead. Clones, reshapes and rows share copies.
-/// Operations use the copy there, and leave their results where they compute. `invalid_argument` for a device that the
-/// context does not have.
+/// Operations on the device use the copy, and their results stay on the device that computed them. `invalid_argument`
+/// for a device that the context does not have.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_to(
     context: *const adead_context,
@@ -164,7 +164,7 @@ pub unsafe extern "C" fn adead_tensor_to(
     })
 }
 
-/// Returns whether a tensor's values are in host memory (`"cpu"`) or on the device of an id.
+/// Returns whether a tensor's values are on the device with an id, or for `"cpu"` in host memory: 0 or 1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_is_on(
     tensor: *const adead_tensor,

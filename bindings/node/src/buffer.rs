@@ -1,4 +1,4 @@
-//! Buffers: memory on a device with a size in bytes and no type.
+//! Buffers: untyped device memory with a size in bytes.
 
 use crate::hardware::DeviceInfo;
 use adead::{DType, Result, gpu};
@@ -12,21 +12,22 @@ use napi_derive::napi;
 use std::cell::Cell;
 use std::sync::Arc;
 
-/// Memory on a device. Work that uses it keeps it, so it may be freed or collected while work is under way.
+/// Holds memory on a device. Enqueued work keeps the memory alive, so the buffer may be freed or collected while work uses it.
 #[napi(custom_finalize)]
 pub struct DeviceBuffer {
     pub(crate) inner: Arc<gpu::Buffer>,
     elements: Elements,
-    /// Bytes that V8 was told of, so that its collector runs in time.
+    /// The bytes reported to V8, so that its garbage collector runs in time.
     reported: Cell<i64>,
 }
 
-/// What a buffer was made of: `toArray` gives that again.
+/// The kind of elements that a buffer was made of. `toArray` returns the same kind.
 #[derive(Clone, Copy)]
 pub struct Elements {
-    /// `None` of arrays whose elements no dtype has, and of f16 or bf16, which are in arrays alike.
+    /// `None` if no dtype has such elements, or if the array leaves it open: a `Uint8Array` (bytes or bool) or a `Uint16Array`
+    /// (f16 or bf16).
     pub dtype: Option<DType>,
-    /// Bytes of each.
+    /// Bytes of an element.
     pub size: usize,
 }
 
@@ -37,7 +38,7 @@ impl From<DType> for Elements {
 }
 
 impl DeviceBuffer {
-    /// An object of a buffer with such elements.
+    /// Wraps a buffer of such elements and reports its memory to V8.
     pub fn new(env: Env, buffer: gpu::Buffer, elements: Elements) -> napi::Result<DeviceBuffer> {
         let reported = buffer.size() as i64;
         env.adjust_external_memory(reported)?;
@@ -45,7 +46,7 @@ impl DeviceBuffer {
     }
 }
 
-/// The dtype that is named, else the buffer's own.
+/// Returns the named dtype, or else the buffer's own.
 fn dtype_of(name: Option<Text>, elements: Elements) -> Result<DType> {
     match (name, elements.dtype) {
         (Some(name), _) => name.parse(),
@@ -60,7 +61,7 @@ impl ObjectFinalize for DeviceBuffer {
     }
 }
 
-/// All of a buffer, which must be whole elements.
+/// Reads the whole buffer, whose size must be a multiple of the element size.
 fn all(buffer: &gpu::Buffer, dtype: DType) -> Result<Vec<u8>> {
     let size = buffer.size();
     if !size.is_multiple_of(dtype.size()) {
@@ -70,7 +71,7 @@ fn all(buffer: &gpu::Buffer, dtype: DType) -> Result<Vec<u8>> {
 }
 
 fn part(buffer: &gpu::Buffer, offset: usize, bytes: usize) -> Result<Vec<u8>> {
-    // Before memory is taken for them.
+    // Checked before memory is allocated for the bytes.
     if offset > buffer.size() || bytes > buffer.size() - offset {
         fail!(InvalidArgument, "{bytes} bytes at offset {offset} don't fit in a buffer of {} bytes", buffer.size());
     }
@@ -81,61 +82,61 @@ fn part(buffer: &gpu::Buffer, offset: usize, bytes: usize) -> Result<Vec<u8>> {
 
 #[napi]
 impl DeviceBuffer {
-    /// Elements of what it was made of.
+    /// The number of elements, of the kind that the buffer was made of.
     #[napi(getter)]
     pub fn size(&self) -> f64 {
         (self.inner.size() / self.elements.size) as f64
     }
 
-    /// Bytes.
+    /// The size in bytes.
     #[napi(getter)]
     pub fn nbytes(&self) -> f64 {
         self.inner.size() as f64
     }
 
-    /// What it is on.
+    /// The device of the buffer.
     #[napi(getter)]
     pub fn device(&self) -> DeviceInfo {
         self.inner.device().into()
     }
 
-    /// Copies an array's bytes to it from a byte offset on, behind everything that the context enqueued, and waits until they
-    /// are there. `invalid_argument` if they don't fit or it was freed.
+    /// Copies an array's bytes to a byte offset of the buffer, after everything that the context enqueued. Waits until they are
+    /// written. `invalid_argument` if they don't fit or the buffer was freed.
     #[napi(ts_args_type = "offset: number, data: TypedArray")]
     pub fn write(&self, env: Env, offset: Size, data: Array) -> napi::Result<()> {
         guard(env, || self.inner.write_bytes(offset.0, data.bytes()))
     }
 
-    /// `write` on another thread. The array is copied first, and the caller's again at once.
+    /// Runs `write` on another thread. The array is copied first, so the caller may reuse it at once.
     #[napi(ts_args_type = "offset: number, data: TypedArray", ts_return_type = "Promise<void>")]
     pub fn write_async(&self, offset: Size, data: Array) -> AsyncTask<Job> {
         let (buffer, bytes) = (self.inner.clone(), data.bytes().to_vec());
         promise(Ok(move || buffer.write_bytes(offset.0, &bytes)), |_, ()| Ok(()))
     }
 
-    /// Waits for everything that the context enqueued and fills an array with the bytes from a byte offset on.
+    /// Waits for everything that the context enqueued, and fills an array with the bytes from a byte offset on.
     #[napi(ts_args_type = "offset: number, into: TypedArray")]
     pub fn read_into(&self, env: Env, offset: Size, into: Array) -> napi::Result<()> {
         let mut into = into;
         guard(env, || self.inner.read_bytes(offset.0, into.bytes_mut()))
     }
 
-    /// The same with a new array of that many bytes.
+    /// Reads like `readInto`, into a new array of this many bytes.
     #[napi(ts_args_type = "offset: number, bytes: number", ts_return_type = "Uint8Array")]
     pub fn read(&self, env: Env, offset: Size, bytes: Size) -> napi::Result<Unknown<'static>> {
         let bytes = guard(env, || part(&self.inner, offset.0, bytes.0))?;
         bytes_of(env, &bytes)
     }
 
-    /// `read` on another thread.
+    /// Runs `read` on another thread.
     #[napi(ts_args_type = "offset: number, bytes: number", ts_return_type = "Promise<Uint8Array>")]
     pub fn read_async(&self, offset: Size, bytes: Size) -> AsyncTask<Job> {
         let buffer = self.inner.clone();
         promise(Ok(move || part(&buffer, offset.0, bytes.0)), |env, bytes| bytes_of(env, &bytes))
     }
 
-    /// All of it as elements of a dtype, of what it was made of where none is named. `invalid_argument` if its size is no multiple of
-    /// theirs.
+    /// Reads the whole buffer as elements of a dtype. The default is the dtype that the buffer was made of. `invalid_argument`
+    /// if that is unknown, or if the buffer's size is not a multiple of the element size.
     #[napi(ts_generic_types = "D extends DType = DType", ts_args_type = "dtype?: D", ts_return_type = "ArrayOf<D>")]
     pub fn to_array(&self, env: Env, dtype: Option<Text>) -> napi::Result<Unknown<'static>> {
         let (dtype, bytes) = guard(env, || {
@@ -145,7 +146,7 @@ impl DeviceBuffer {
         array_of(env, dtype, &bytes)
     }
 
-    /// `toArray` on another thread.
+    /// Runs `toArray` on another thread.
     #[napi(
         ts_generic_types = "D extends DType = DType",
         ts_args_type = "dtype?: D",
@@ -160,7 +161,7 @@ impl DeviceBuffer {
         promise(Ok(work), |env, (dtype, bytes)| array_of(env, dtype, &bytes))
     }
 
-    /// Gives the memory back once work that uses it is done. `invalid_argument` the second time, and for any use after it.
+    /// Frees the memory once the work that uses it is done. `invalid_argument` if it was freed before, and for any later use.
     #[napi]
     pub fn free(&self, env: Env) -> napi::Result<()> {
         guard(env, || self.inner.free())?;

@@ -13,13 +13,13 @@ use napi::{Env, sys};
 use napi_derive::napi;
 use std::sync::Arc;
 
-/// What a tensor is, without its elements.
+/// The dtype and dimensions of a tensor.
 #[napi(object)]
 pub struct TensorType {
-    /// The type of its elements.
+    /// The dtype of the elements.
     #[napi(ts_type = "DType")]
     pub dtype: String,
-    /// Its dimensions.
+    /// The dimensions.
     pub dims: Vec<f64>,
 }
 
@@ -29,14 +29,14 @@ impl From<&Meta> for TensorType {
     }
 }
 
-/// A pipeline that was compiled, to be run any number of times.
+/// A compiled pipeline, to be run any number of times.
 #[napi(custom_finalize)]
 pub struct Compiled {
     inner: Arc<pipeline::Compiled>,
 }
 
 impl Compiled {
-    /// An object of one, whose memory V8 is told of.
+    /// Wraps a compiled pipeline and reports its memory to V8.
     pub fn new(env: Env, compiled: pipeline::Compiled) -> napi::Result<Compiled> {
         env.adjust_external_memory(compiled.memory() as i64)?;
         Ok(Compiled { inner: Arc::new(compiled) })
@@ -49,7 +49,7 @@ impl ObjectFinalize for Compiled {
     }
 }
 
-/// A tensor, or several in an array.
+/// The inputs of a run: one tensor, or an array of tensors.
 pub struct Inputs(Vec<Tensor>);
 
 impl FromNapiValue for Inputs {
@@ -67,7 +67,7 @@ impl FromNapiValue for Inputs {
     }
 }
 
-/// The same as results.
+/// The outputs of a run: one tensor, or an array of tensors.
 pub struct Outputs(pub Vec<Tensor>);
 
 impl ToNapiValue for Outputs {
@@ -88,7 +88,7 @@ fn run(compiled: &pipeline::Compiled, inputs: Option<Inputs>) -> Result<Vec<Tens
 
 #[napi]
 impl Compiled {
-    /// Typed in `tensor.d.ts`, as is the next.
+    /// The types of this method and the next are in `tensor.d.ts`.
     #[napi(skip_typescript)]
     pub fn run(&self, env: Env, inputs: Option<Inputs>) -> napi::Result<Outputs> {
         guard(env, || run(&self.inner, inputs)).map(Outputs)
@@ -105,49 +105,49 @@ impl Compiled {
         Ok(promise_with(Ok(move || run(&compiled, inputs)), |_, tensors| Ok(Outputs(tensors)), signal))
     }
 
-    /// The device that it runs on.
+    /// The device that the pipeline runs on.
     #[napi(getter)]
     pub fn device(&self) -> DeviceInfo {
         self.inner.device().into()
     }
 
-    /// What its inputs must be, in order.
+    /// The dtype and dimensions that each input must have, in order.
     #[napi(getter)]
     pub fn inputs(&self) -> Vec<TensorType> {
         self.inner.inputs().iter().map(TensorType::from).collect()
     }
 
-    /// What its outputs are, in order.
+    /// The dtype and dimensions of each output, in order.
     #[napi(getter)]
     pub fn outputs(&self) -> Vec<TensorType> {
         self.inner.outputs().iter().map(TensorType::from).collect()
     }
 
-    /// Steps that it takes: kernels, where a step needs no more than one.
+    /// The number of steps. A step is one kernel if its operation needs only one.
     #[napi(getter)]
     pub fn steps(&self) -> f64 {
         self.inner.steps() as f64
     }
 
-    /// Operations that were recorded and are needed.
+    /// The number of recorded operations that an output needs.
     #[napi(getter)]
     pub fn operations(&self) -> f64 {
         self.inner.operations() as f64
     }
 
-    /// Bytes of the memory that intermediate values share, on a GPU with inputs and outputs.
+    /// The bytes that intermediate values share. On a GPU, inputs and outputs are included.
     #[napi(getter)]
     pub fn memory(&self) -> f64 {
         self.inner.memory() as f64
     }
 
-    /// The plan as a graph in the DOT language, which Graphviz draws.
+    /// Returns the plan as a graph in Graphviz's DOT language.
     #[napi]
     pub fn to_dot(&self, env: Env) -> napi::Result<String> {
         guard(env, || Ok(self.inner.to_dot()))
     }
 
-    /// The plan, a line for each step.
+    /// Returns the plan as text, one line per step.
     #[napi(js_name = "toString")]
     pub fn text(&self, env: Env) -> napi::Result<String> {
         guard(env, || Ok(self.inner.to_string()))

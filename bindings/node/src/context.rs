@@ -1,4 +1,4 @@
-//! Contexts: opened devices, what chooses between them, and operations by name.
+//! Contexts: opened devices, the choice between them, and operations by name.
 
 use crate::dispatch::Explanation;
 use crate::hardware::{DeviceInfo, MemoryUse};
@@ -17,7 +17,7 @@ use napi::bindgen_prelude::{AsyncTask, ObjectFinalize, Unknown};
 use napi_derive::napi;
 use std::sync::OnceLock;
 
-/// Opened devices, and what chooses between them. Calls of several threads may share the devices; each worker opens its own
+/// Opens devices and runs operations on them. Calls on several threads may share the devices. Each worker opens its own
 /// context.
 #[napi(custom_finalize)]
 pub struct Context {
@@ -31,20 +31,20 @@ impl ObjectFinalize for Context {
     }
 }
 
-/// How to open a context.
+/// Options for opening a context.
 #[napi(object, object_to_js = false)]
 #[derive(Default)]
 pub struct ContextOptions {
-    /// The CPU's instruction set: "avx512", "avx2", "sse2", "neon". Without it what `ADEAD_ISA` names, else the best.
+    /// The CPU's instruction set: "avx512", "avx2", "sse2", "neon". The default is the one in `ADEAD_ISA`, or else the best.
     #[napi(ts_type = "string")]
     pub isa: Option<Text>,
-    /// CPU threads. Without it what `ADEAD_NUM_THREADS` says, else as many as the process may use.
+    /// The number of CPU threads. The default is `ADEAD_NUM_THREADS`, or else as many as the process may use.
     #[napi(ts_type = "number")]
     pub threads: Option<Word>,
-    /// How products are computed whose `precision` is not said. Without it in "f32".
+    /// The default precision: the precision of products for which none is given. The default is "f32".
     #[napi(ts_type = "'f32' | 'fixed24' | 'fixed16'")]
     pub precision: Option<Text>,
-    /// Only a GPU: what the class `GPU` asks for.
+    /// Whether to open only a GPU, as the class `GPU` does.
     #[napi(ts_type = "boolean")]
     pub gpu: Option<Flag>,
 }
@@ -64,7 +64,8 @@ fn open(device: Option<Text>, options: ContextOptions) -> Result<adead::Context>
     adead::Context::configured(device.as_deref(), &options, &Config::load()?)
 }
 
-/// The context of calls that name none: opened by the first, as `new Context()` does; all threads share it.
+/// Returns the default context, for calls that name none. The first call opens it, as `new Context()` does. All threads share
+/// it.
 pub fn default_context() -> Result<&'static adead::Context> {
     static DEFAULT: OnceLock<adead::Context> = OnceLock::new();
     if let Some(context) = DEFAULT.get() {
@@ -74,7 +75,7 @@ pub fn default_context() -> Result<&'static adead::Context> {
     Ok(DEFAULT.get_or_init(|| context))
 }
 
-/// The context of the methods of `Tensor`: opened when it is first needed, as `new Context()` does.
+/// Returns the context of `Tensor`'s methods. The first use opens it, as `new Context()` does.
 #[napi(js_name = "defaultContext")]
 pub fn get_default_context(env: Env) -> napi::Result<Context> {
     guard(env, || Ok(Context { inner: default_context()?.clone() }))
@@ -82,34 +83,34 @@ pub fn get_default_context(env: Env) -> napi::Result<Context> {
 
 #[napi]
 impl Context {
-    /// Opens a device: "auto", "cpu", "cuda" and "vulkan" (the best GPU of each), "cuda:1", "vulkan:1", a part of a GPU's
-    /// name, or its UUID; several as one: "hybrid" (the CPU and every GPU), or names with commas between them. Without a
-    /// name what `ADEAD_DEVICE` names, else what adead.toml does, else "auto".
-    /// `backend_unavailable` if it is not there, `unsupported` if it can't keep the arithmetic contract.
+    /// Opens a device: "auto", "cpu", "cuda" and "vulkan" (the best GPU of each), "cuda:1", "vulkan:1", a part of a GPU's name,
+    /// or its UUID. Several devices open as one: "hybrid" (the CPU and every GPU), or names separated by commas. The default is
+    /// `ADEAD_DEVICE`, or else the device in adead.toml, or else "auto". `backend_unavailable` if the device is missing,
+    /// `unsupported` if it can't keep the arithmetic contract.
     #[napi(constructor, ts_args_type = "device?: string | null, options?: ContextOptions")]
     pub fn new(env: Env, device: Option<Text>, options: Option<ContextOptions>) -> napi::Result<Context> {
         guard(env, || Ok(Context { inner: open(device, options.unwrap_or_default())? }))
     }
 
-    /// `new Context(…)` on another thread.
+    /// Opens a context like `new Context(…)`, on another thread.
     #[napi(ts_args_type = "device?: string | null, options?: ContextOptions", ts_return_type = "Promise<Context>")]
     pub fn open_async(device: Option<Text>, options: Option<ContextOptions>) -> AsyncTask<Job> {
         promise(Ok(move || open(device, options.unwrap_or_default())), |_, inner| Ok(Context { inner }))
     }
 
-    /// What its device is: the one that it was opened on; the CPU of one that chooses.
+    /// The device that the context was opened on. For a context that chooses between devices, the CPU.
     #[napi(getter)]
     pub fn device(&self) -> DeviceInfo {
         self.inner.device_info().into()
     }
 
-    /// Every device that it can use.
+    /// Every device that the context can use.
     #[napi(getter)]
     pub fn devices(&self) -> Vec<DeviceInfo> {
         self.inner.devices().iter().map(DeviceInfo::from).collect()
     }
 
-    /// Gives back what is kept for the next work: scratch memory, worker threads, idle device memory.
+    /// Releases what is kept for later work, such as scratch memory, worker threads and idle device memory.
     #[napi]
     pub fn trim(&self, env: Env) -> napi::Result<()> {
         guard(env, || {
@@ -118,14 +119,14 @@ impl Context {
         })
     }
 
-    /// The memory of its GPU, or of the host where it has none.
+    /// Returns the memory use of the context's GPU, or of the host if the context has no GPU.
     #[napi]
     pub fn memory(&self, env: Env) -> napi::Result<MemoryUse> {
         guard(env, || Ok(self.inner.memory()?.into()))
     }
 
-    /// Runs an operation by its name, with all of its operands in order, null where an optional one is left out; trailing ones
-    /// may be missing. Attributes are in `options`, by their names in camel case.
+    /// Runs an operation by its name. All operands are in the operation's order, with null for an optional one that is left
+    /// out. Trailing optional operands may be missing. `options` has the attributes, by their names in camel case.
     #[napi(
         ts_args_type = "op: OpName, operands: (Tensor | null | undefined)[], options?: Attributes",
         ts_return_type = "Tensor"
@@ -142,7 +143,7 @@ impl Context {
         guard(env, || Ok(Value(self.inner.run(op, &attrs, &operands)?)))
     }
 
-    /// `run` on another thread.
+    /// Runs `run` on another thread.
     #[napi(
         ts_args_type = "op: OpName, operands: (Tensor | null | undefined)[], options?: Attributes & Abortable",
         ts_return_type = "Promise<Tensor>"
@@ -164,7 +165,8 @@ impl Context {
         Ok(promise_with(Ok(work), |_, tensor| Ok(Value(tensor)), signal))
     }
 
-    /// The id of the device for work on that many elements of which nothing else is known; with a family, for its operations.
+    /// Returns the id of the device for work on this many elements when nothing else is known. With `family`, for that family's
+    /// operations.
     #[napi(ts_args_type = "elements: number, family?: Family")]
     pub fn select(&self, env: Env, elements: Size, family: Option<Text>) -> napi::Result<String> {
         guard(env, || {
@@ -176,7 +178,7 @@ impl Context {
         })
     }
 
-    /// On which device `run` with the same arguments would run, why, and what every device would take. Runs nothing.
+    /// Explains on which device `run` would run with the same arguments, and why, with every device's estimate. Runs nothing.
     #[napi(ts_args_type = "op: OpName, operands: (Tensor | null | undefined)[], options?: Attributes")]
     pub fn explain(
         &self,
@@ -193,8 +195,8 @@ impl Context {
         })
     }
 
-    /// From how many elements on operations of a family go to a GPU and below it to the CPU; null lets the costs decide.
-    /// Without a GPU it changes nothing.
+    /// Sets a family's threshold: operations with at least this many elements run on a GPU, smaller ones on the CPU. null
+    /// returns to the cost model. Without a GPU it has no effect.
     #[napi(ts_args_type = "family: Family, elements: number | null")]
     pub fn set_threshold(&self, env: Env, family: Text, elements: Option<Size>) -> napi::Result<()> {
         guard(env, || {
@@ -203,7 +205,7 @@ impl Context {
         })
     }
 
-    /// The threshold that was set for a family.
+    /// Returns the threshold that was set for a family, or null.
     #[napi(ts_args_type = "family: Family")]
     pub fn threshold(&self, env: Env, family: Text) -> napi::Result<Option<f64>> {
         guard(env, || {
@@ -212,61 +214,63 @@ impl Context {
         })
     }
 
-    /// Sends everything to one of its devices by its id, whatever it costs; null lets the costs decide. `invalid_argument`
-    /// for an id that it does not have.
+    /// Sends all work to one of the context's devices, given by its id, whatever it costs. null returns to the cost model.
+    /// `invalid_argument` if the context has no device with this id.
     #[napi(ts_args_type = "device: string | null")]
     pub fn force(&self, env: Env, device: Option<Text>) -> napi::Result<()> {
         guard(env, || self.inner.dispatcher().force(device.as_deref()))
     }
 
-    /// The id of the device that was forced.
+    /// The id of the forced device, or null.
     #[napi(getter)]
     pub fn forced(&self) -> Option<String> {
         let dispatcher = self.inner.dispatcher();
         dispatcher.forced().map(|device| dispatcher.profiles()[device].id.clone())
     }
 
-    /// Begins to record operations that are to be run as a whole.
+    /// Begins to record operations that are run as a whole.
     #[napi]
     pub fn pipeline(&self) -> Pipeline {
         Pipeline::new(&self.inner)
     }
 
-    /// How the cache of what `Pipeline.execute` compiled was used; `trim` empties it.
+    /// Returns the use of the cache in which `Pipeline.execute` keeps compiled pipelines. `trim` empties it.
     #[napi]
     pub fn pipeline_cache(&self) -> PipelineCache {
         self.inner.pipeline_cache().into()
     }
 
-    /// A copy of a tensor's values on one of its devices, by its name; it shares them with the one that was given. Returns when
-    /// they may be on their way. Operations find them there, and leave their results where they compute. "cpu" is
-    /// `tensor.toCpu()`.
+    /// Copies a tensor to one of the context's devices, given by its name, and returns a tensor that shares its copies.
+    /// Operations use the copy, and leave their results on their device. May return while the copy is still in progress. "cpu"
+    /// is `tensor.toCpu()`.
     #[napi(ts_args_type = "tensor: Tensor, device: string", ts_return_type = "Tensor")]
     pub fn to(&self, env: Env, tensor: Value, device: Text) -> napi::Result<Value> {
         guard(env, || Ok(Value(self.inner.to(&tensor.0, &device)?)))
     }
 
-    /// What tensors keep on one of its devices, by its name: nothing on the CPU and on a GPU that was not used yet.
+    /// Returns the bytes that tensors keep on one of the context's devices, given by its name. They are zero on the CPU and on
+    /// a GPU that has not been used yet.
     #[napi(ts_args_type = "device: string")]
     pub fn tensor_cache(&self, env: Env, device: Text) -> napi::Result<TensorCache> {
         guard(env, || Ok(self.inner.tensor_cache(&device)?.into()))
     }
 
-    /// The most bytes that tensors may keep on each of its GPUs; half of its memory where this was not called. Those that were not
-    /// used for longest leave, now and when others come; no value is lost.
+    /// Sets the most bytes that tensors may keep on each of the context's GPUs. The default is half of the GPU's memory. The
+    /// least recently used copies are evicted, now and when others are added. No value is lost.
     #[napi(ts_args_type = "bytes: number")]
     pub fn set_tensor_cache(&self, env: Env, bytes: Size) -> napi::Result<()> {
         guard(env, || self.inner.set_tensor_cache(bytes.0 as u64))
     }
 
-    /// How products are computed whose `precision` is not said: see `setPrecision`.
+    /// The default precision: see `setPrecision`.
     #[napi(getter, ts_return_type = "'f32' | 'fixed24' | 'fixed16'")]
     pub fn precision(&self) -> &'static str {
         self.inner.precision().name()
     }
 
-    /// Sets how products are computed whose `precision` is not said: those of calls, pipelines and programs that begin or are
-    /// compiled after it. At first it is "f32". Layers keep what the context had when they were made.
+    /// Sets the default precision: the precision of products for which none is given. It applies to calls, pipelines and
+    /// programs that start or are compiled later. The initial value is "f32". Layers keep the precision that the context had
+    /// when they were made.
     #[napi(ts_args_type = "precision: 'f32' | 'fixed24' | 'fixed16'")]
     pub fn set_precision(&self, env: Env, precision: Text) -> napi::Result<()> {
         guard(env, || {
@@ -275,29 +279,31 @@ impl Context {
         })
     }
 
-    /// Returns a context of the same devices, threads, profile and settings, whose precision is its own: setting either's does
-    /// not change the other's. So a layer or a pipeline can have another precision than the rest of a model.
+    /// Returns a context with the same devices, threads, profile and settings, but with its own default precision. Setting the
+    /// precision of one context does not change the other's. So a layer or a pipeline can have another precision than the rest
+    /// of a model.
     #[napi(ts_args_type = "precision: 'f32' | 'fixed24' | 'fixed16'")]
     pub fn with_precision(&self, env: Env, precision: Text) -> napi::Result<Context> {
         guard(env, || Ok(Context { inner: self.inner.with_precision(precision.parse()?) }))
     }
 
-    /// Packs a matrix that is multiplied with many times, as b of `matmulPacked`: `[K, N]`, or with `transB` `[N, K]`. It is for
-    /// products of the context's precision at this time: another `precision` in a product is `invalid_argument`.
+    /// Packs a matrix for repeated products, as b of `matmulPacked`. Its shape is `[K, N]`, or `[N, K]` with `transB`. Products
+    /// with it have the default precision that the context has now. A product with another `precision` is `invalid_argument`.
     #[napi(ts_args_type = "b: Tensor, transB?: boolean")]
     pub fn pack(&self, env: Env, b: Value, trans_b: Option<Flag>) -> napi::Result<Packed> {
         let packed = guard(env, || self.inner.pack(&b.0, trans_b.is_some_and(|flag| flag.0)))?;
         Packed::new(env, packed)
     }
 
-    /// `pack` on another thread.
+    /// Runs `pack` on another thread.
     #[napi(ts_args_type = "b: Tensor, transB?: boolean", ts_return_type = "Promise<Packed>")]
     pub fn pack_async(&self, b: Value, trans_b: Option<Flag>) -> AsyncTask<Job> {
         let context = self.inner.clone();
         promise(Ok(move || context.pack(&b.0, trans_b.is_some_and(|flag| flag.0))), Packed::new)
     }
 
-    /// `matmul` with a b that `pack` made, here or in a context of the same instruction set; `transB` must be false.
+    /// Computes `matmul` with a packed b. `pack` must have made it in this context or in one with the same instruction set.
+    /// `transB` must be false.
     #[napi(ts_args_type = "a: Tensor, b: Packed, options?: MatmulOptions", ts_return_type = "Tensor")]
     pub fn matmul_packed(
         &self,
@@ -310,7 +316,7 @@ impl Context {
         guard(env, || Ok(Value(call.run(&self.inner)?)))
     }
 
-    /// `matmulPacked` on another thread.
+    /// Runs `matmulPacked` on another thread.
     #[napi(
         ts_args_type = "a: Tensor, b: Packed, options?: MatmulOptions & Abortable",
         ts_return_type = "Promise<Tensor>"
@@ -327,7 +333,7 @@ impl Context {
         Ok(promise_with(Ok(move || call.run(&context)), |_, tensor| Ok(Value(tensor)), signal))
     }
 
-    /// It in words.
+    /// Returns a description of the context.
     #[napi]
     #[allow(clippy::inherent_to_string, reason = "JavaScript's toString")]
     pub fn to_string(&self) -> String {

@@ -1,4 +1,4 @@
-//! What a context does on its GPU: buffers, kernels, streams; where it has none, buffers are in host memory.
+//! A context's buffers, kernels and streams. They are on its GPU; without a GPU, buffers are in host memory.
 
 use crate::buffer::{DeviceBuffer, Elements};
 use crate::context::Context;
@@ -16,7 +16,7 @@ use napi::sys;
 use napi::{Env, ValueType};
 use napi_derive::napi;
 
-/// What a buffer is made of: data, numbers, or so many zeros.
+/// The initial contents of a buffer: data, numbers, or a number of zero bytes.
 pub enum Contents {
     Data(Array),
     Numbers(Vec<u8>),
@@ -38,7 +38,7 @@ impl FromNapiValue for Contents {
             })?;
             return Ok(Contents::Numbers(bytes));
         }
-        // SAFETY: passed on.
+        // SAFETY: the caller's guarantee is passed on.
         unsafe {
             if kind(env, value) == ValueType::Number {
                 let text = "a lone number is not data: buffer({ size: n }) has n zeroed elements, f32 unless dtype says otherwise, and \
@@ -84,7 +84,7 @@ impl Contents {
         }
     }
 
-    /// The bytes, or how many.
+    /// Returns a copy of the bytes, or the number of zero bytes.
     fn copied(self) -> std::result::Result<Vec<u8>, usize> {
         match self {
             Contents::Data(data) => Ok(data.bytes().to_vec()),
@@ -94,7 +94,7 @@ impl Contents {
     }
 }
 
-/// The buffers of a dispatch.
+/// The buffers that a dispatch passes.
 pub struct Buffers(Vec<std::sync::Arc<gpu::Buffer>>);
 
 impl FromNapiValue for Buffers {
@@ -110,24 +110,24 @@ impl FromNapiValue for Buffers {
 }
 
 impl Buffers {
-    /// As the core takes them.
+    /// Returns the list that the core takes.
     pub fn list(&self) -> Vec<&gpu::Buffer> {
         self.0.iter().map(|buffer| &**buffer).collect()
     }
 }
 
-/// Three numbers of workgroups.
+/// The number of workgroups in x, y, z.
 pub struct Groups(pub [u32; 3]);
 
 impl FromNapiValue for Groups {
     unsafe fn from_napi_value(env: sys::napi_env, value: sys::napi_value) -> napi::Result<Groups> {
-        // SAFETY: passed on.
+        // SAFETY: the caller's guarantee is passed on.
         let numbers = unsafe { List::<adead_node_support::args::Word>::from_napi_value(env, value) }?;
         guard(Env::from_raw(env), || groups(&numbers)).map(Groups)
     }
 }
 
-/// Bytes of push constants; none where they are left out.
+/// The bytes of push constants. Empty if they are left out.
 pub struct Push(pub Vec<u8>);
 
 impl FromNapiValue for Push {
@@ -135,7 +135,7 @@ impl FromNapiValue for Push {
         if absent(env, value) {
             return Ok(Push(Vec::new()));
         }
-        // SAFETY: passed on.
+        // SAFETY: the caller's guarantee is passed on.
         Ok(Push(unsafe { Array::from_napi_value(env, value) }?.bytes().to_vec()))
     }
 }
@@ -187,8 +187,8 @@ impl Context {
 
 #[napi]
 impl Context {
-    /// A buffer with a copy of an array, or of numbers, which are f32; or zeroed, with `size` elements of `dtype`, f32 where it is left
-    /// out, or with `nbytes` bytes.
+    /// Makes a buffer with a copy of a typed array, or of numbers as f32. `{ size, dtype }` makes `size` zeroed elements of
+    /// `dtype`, f32 by default. `{ nbytes }` makes `nbytes` zeroed bytes.
     #[napi(ts_args_type = "contents: TypedArray | readonly number[] | BufferSize")]
     pub fn buffer(&self, env: Env, contents: Contents) -> napi::Result<DeviceBuffer> {
         let elements = contents.elements();
@@ -200,7 +200,7 @@ impl Context {
         DeviceBuffer::new(env, buffer, elements)
     }
 
-    /// `buffer` on another thread. An array is copied first, and the caller's again at once.
+    /// Runs `buffer` on another thread. An array is copied first, so the caller may reuse it at once.
     #[napi(
         ts_args_type = "contents: TypedArray | readonly number[] | BufferSize",
         ts_return_type = "Promise<DeviceBuffer>"
@@ -214,44 +214,44 @@ impl Context {
         promise(Ok(work), move |env, buffer| DeviceBuffer::new(env, buffer, elements))
     }
 
-    /// A kernel from a SPIR-V file, or module in memory. `invalid_kernel` if it is malformed or the driver refuses it,
-    /// `unsupported` if it needs what the device has not.
+    /// Loads a kernel from SPIR-V: a file or a module in memory. `invalid_kernel` if the module is malformed or the driver
+    /// refuses it, `unsupported` if it needs a feature that the device lacks.
     #[napi(ts_args_type = "module: string | TypedArray, options?: PipelineOptions")]
     pub fn load_spirv(&self, env: Env, module: Module, options: Option<PipelineOptions>) -> napi::Result<Kernel> {
         self.load(env, Language::Spirv, module, options)
     }
 
-    /// `loadSpirv` on another thread.
+    /// Runs `loadSpirv` on another thread.
     #[napi(ts_args_type = "module: string | TypedArray, options?: PipelineOptions", ts_return_type = "Promise<Kernel>")]
     pub fn load_spirv_async(&self, module: Module, options: Option<PipelineOptions>) -> AsyncTask<Job> {
         self.load_async(Language::Spirv, module, options)
     }
 
-    /// A kernel from a PTX file, or PTX in memory: its leading 64-bit parameters are buffers, the rest push constants.
+    /// Loads a kernel from PTX: a file or text in memory. Its leading 64-bit parameters are buffers, the rest push constants.
     #[napi(ts_args_type = "module: string | TypedArray, options?: PipelineOptions")]
     pub fn load_ptx(&self, env: Env, module: Module, options: Option<PipelineOptions>) -> napi::Result<Kernel> {
         self.load(env, Language::Ptx, module, options)
     }
 
-    /// `loadPtx` on another thread.
+    /// Runs `loadPtx` on another thread.
     #[napi(ts_args_type = "module: string | TypedArray, options?: PipelineOptions", ts_return_type = "Promise<Kernel>")]
     pub fn load_ptx_async(&self, module: Module, options: Option<PipelineOptions>) -> AsyncTask<Job> {
         self.load_async(Language::Ptx, module, options)
     }
 
-    /// A kernel from a cubin or fatbin, in a file or in memory.
+    /// Loads a kernel from a cubin or fatbin: a file or a module in memory.
     #[napi(ts_args_type = "module: string | TypedArray, options?: PipelineOptions")]
     pub fn load_cubin(&self, env: Env, module: Module, options: Option<PipelineOptions>) -> napi::Result<Kernel> {
         self.load(env, Language::Cubin, module, options)
     }
 
-    /// `loadCubin` on another thread.
+    /// Runs `loadCubin` on another thread.
     #[napi(ts_args_type = "module: string | TypedArray, options?: PipelineOptions", ts_return_type = "Promise<Kernel>")]
     pub fn load_cubin_async(&self, module: Module, options: Option<PipelineOptions>) -> AsyncTask<Job> {
         self.load_async(Language::Cubin, module, options)
     }
 
-    /// The same module as another kernel: with another entry point, other specialization constants or another workgroup.
+    /// Makes another kernel from a kernel's module, with a different entry point, specialization constants or workgroup.
     #[napi(ts_args_type = "kernel: Kernel, options?: PipelineOptions")]
     pub fn create_pipeline(
         &self,
@@ -262,7 +262,7 @@ impl Context {
         guard(env, || Ok(self.inner.create_pipeline(&kernel.inner, &PipelineOptions::options(options)?)?.into()))
     }
 
-    /// `createPipeline` on another thread.
+    /// Runs `createPipeline` on another thread.
     #[napi(ts_args_type = "kernel: Kernel, options?: PipelineOptions", ts_return_type = "Promise<Kernel>")]
     pub fn create_pipeline_async(&self, kernel: Of<Kernel>, options: Option<PipelineOptions>) -> AsyncTask<Job> {
         let (context, kernel) = (self.inner.clone(), kernel.inner.clone());
@@ -270,21 +270,21 @@ impl Context {
         promise(Ok(work), |_, kernel| Ok(Kernel::from(kernel)))
     }
 
-    /// A program from an `.adead` file (or in an older format), to be run on this context.
+    /// Loads a program from an `.adead` file, or from a file in an older format, to run on this context.
     #[napi(ts_args_type = "path: string")]
     pub fn load_adead(&self, env: Env, path: Text) -> napi::Result<Program> {
         guard(env, || Ok(self.inner.load_adead(&*path)?.into()))
     }
 
-    /// `loadAdead` on another thread.
+    /// Runs `loadAdead` on another thread.
     #[napi(ts_args_type = "path: string", ts_return_type = "Promise<Program>")]
     pub fn load_adead_async(&self, path: Text) -> AsyncTask<Job> {
         let context = self.inner.clone();
         promise(Ok(move || context.load_adead(&*path)), |_, program| Ok(Program::from(program)))
     }
 
-    /// Enqueues a kernel over workgroups in x, y, z, with buffers in the order of their set and binding, and the bytes of its
-    /// push constants. Reading a buffer, or `wait`, waits.
+    /// Enqueues a kernel over workgroups in x, y, z. `buffers` are in the order of set and binding; `push` has the bytes of the
+    /// push constants. `wait` and reading a buffer wait for the kernel.
     #[napi(
         ts_args_type = "kernel: Kernel, buffers: DeviceBuffer[], groups: [number, number, number], push?: TypedArray"
     )]
@@ -306,27 +306,27 @@ impl Context {
         guard(env, || self.inner.wait())
     }
 
-    /// `wait` on another thread.
+    /// Runs `wait` on another thread.
     #[napi(ts_return_type = "Promise<void>")]
     pub fn wait_async(&self) -> AsyncTask<Job> {
         let context = self.inner.clone();
         promise(Ok(move || context.wait()), |_, ()| Ok(()))
     }
 
-    /// The point after everything that the context enqueued.
+    /// Returns the point after everything that the context enqueued.
     #[napi]
     pub fn event(&self, env: Env) -> napi::Result<Event> {
         guard(env, || Ok(self.inner.event()?.into()))
     }
 
-    /// The same for the host to wait for.
+    /// Returns the same point, for the host to wait for.
     #[napi]
     pub fn fence(&self, env: Env) -> napi::Result<Event> {
         guard(env, || Ok(self.inner.fence()?.into()))
     }
 
-    /// A stream of its own. On an NVIDIA GPU through CUDA the work of one with high priority begins before that of other streams where
-    /// both wait; elsewhere it is an ordinary stream.
+    /// Makes a new stream. On an NVIDIA GPU through CUDA, waiting work of a high-priority stream begins before that of other
+    /// streams. Elsewhere the priority has no effect.
     #[napi(ts_args_type = "highPriority?: boolean")]
     pub fn stream(&self, env: Env, high_priority: Option<Flag>) -> napi::Result<Stream> {
         let priority = if high_priority.is_some_and(|high| high.0) { Priority::High } else { Priority::Normal };

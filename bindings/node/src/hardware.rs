@@ -1,4 +1,4 @@
-//! What machine this is.
+//! The report on the machine.
 
 use adead::device;
 use adead_node_support::error::guard;
@@ -10,29 +10,29 @@ use napi_derive::napi;
 /// A device.
 #[napi(object)]
 pub struct DeviceInfo {
-    /// How to open it: "cpu", "cuda:0", "vulkan:1".
+    /// The id that opens the device: "cpu", "cuda:0", "vulkan:1".
     pub id: String,
-    /// What its maker calls it.
+    /// The maker's name for the device.
     pub name: String,
-    /// How it keeps the arithmetic contract.
+    /// How the device keeps the arithmetic contract.
     #[napi(ts_type = "'native' | 'emulated'")]
     pub contract: String,
-    /// What its kernels are built for: an instruction set, a compute capability, a version of Vulkan.
+    /// The target of its kernels: an instruction set, a compute capability, a version of Vulkan.
     pub arch: String,
-    /// Execution units that work at once: threads, multiprocessors; 0 where the driver does not tell.
+    /// The number of execution units: threads, multiprocessors. 0 if the driver doesn't report it.
     pub units: f64,
-    /// Bytes of memory, 0 where unknown.
+    /// Bytes of memory, or 0 if unknown.
     pub memory: f64,
-    /// What kind it is.
+    /// The kind of device.
     #[napi(ts_type = "'cpu' | 'discrete' | 'integrated' | 'virtual' | 'software'")]
     pub kind: String,
-    /// Its maker.
+    /// The maker.
     pub vendor: String,
-    /// Its driver, with the version; empty for a processor.
+    /// The driver and its version. Empty for a processor.
     pub driver: String,
-    /// What names this very device among all; not there for a processor.
+    /// The driver's unique id of this physical device. Missing for a processor.
     pub uuid: Option<String>,
-    /// Where it is on the PCI bus, as `0000:65:00.0`, where the driver tells.
+    /// The PCI address, such as `0000:65:00.0`, if the driver reports it.
     pub bus: Option<String>,
 }
 
@@ -54,7 +54,7 @@ impl From<&device::DeviceInfo> for DeviceInfo {
     }
 }
 
-/// A UUID as it is written.
+/// Formats a UUID in its usual form.
 fn uuid(bytes: [u8; 16]) -> String {
     let mut text = String::with_capacity(36);
     for (i, byte) in bytes.iter().enumerate() {
@@ -66,18 +66,18 @@ fn uuid(bytes: [u8; 16]) -> String {
     text
 }
 
-/// A device's memory, in bytes.
+/// The use of a device's memory, in bytes.
 #[napi(object)]
 pub struct MemoryUse {
-    /// What it has.
+    /// The device's memory.
     pub total: f64,
-    /// What the driver says is left for this process.
+    /// What the driver reports as free for this process.
     pub free: f64,
-    /// Taken from the driver by this process through adead.
+    /// What this process holds from the driver through adead.
     pub held: f64,
-    /// Of that, in use.
+    /// The part of `held` that is in use.
     pub used: f64,
-    /// Allocations in use.
+    /// The number of allocations in use.
     pub allocations: f64,
 }
 
@@ -97,11 +97,11 @@ impl From<device::MemoryUse> for MemoryUse {
 /// A data or unified cache.
 #[napi(object)]
 pub struct Cache {
-    /// 1 is the nearest.
+    /// The level. 1 is the nearest to the core.
     pub level: u32,
-    /// Bytes.
+    /// The size in bytes.
     pub size: f64,
-    /// Bytes of a line.
+    /// The size of a line in bytes.
     pub line: f64,
 }
 
@@ -110,33 +110,33 @@ pub struct Cache {
 pub struct Cpu {
     /// "GenuineIntel", "AuthenticAMD", "Arm", …
     pub vendor: String,
-    /// The maker's name for it.
+    /// The maker's name for the processor.
     pub model: String,
     /// Physical cores that this process may use.
     pub cores: u32,
     /// Hardware threads that this process may use.
     pub threads: u32,
-    /// Nominal frequency in MHz, 0 where unknown.
+    /// Nominal frequency in MHz, or 0 if unknown.
     pub frequency_mhz: u32,
-    /// Caches, from the nearest.
+    /// Caches, the nearest first.
     pub caches: Vec<Cache>,
     /// Instruction-set extensions that kernels may use.
     pub features: Vec<String>,
 }
 
-/// Bytes of host memory.
+/// Host memory, in bytes.
 #[napi(object)]
 pub struct HostMemory {
-    /// What this process could use if it were alone.
+    /// What this process could use if no other process ran.
     pub total: f64,
-    /// What it could use now.
+    /// What this process could use now.
     pub available: f64,
 }
 
-/// A GPU, with every way to it.
+/// A GPU, and the backends that can open it.
 #[napi(object)]
 pub struct GpuInfo {
-    /// What it is through each backend, the preferred one first.
+    /// The GPU as each backend describes it, the preferred backend first.
     pub backends: Vec<DeviceInfo>,
 }
 
@@ -147,12 +147,12 @@ pub struct Hardware {
     pub cpu: Cpu,
     /// Host memory.
     pub memory: HostMemory,
-    /// The GPUs that `ADEAD_VISIBLE_DEVICES` leaves, the preferred one first.
+    /// The GPUs that `ADEAD_VISIBLE_DEVICES` permits, the preferred one first.
     pub gpus: Vec<GpuInfo>,
-    /// Where work should run.
+    /// The recommended mode for this machine.
     #[napi(ts_type = "'cpu' | 'hybrid' | 'gpu'")]
     pub recommended: String,
-    /// The same, by its longer name.
+    /// The same value as `recommended`.
     #[napi(ts_type = "'cpu' | 'hybrid' | 'gpu'")]
     pub recommended_mode: String,
 }
@@ -184,19 +184,19 @@ fn detect() -> Hardware {
     }
 }
 
-/// Looks at the machine: processor, memory, GPUs and the mode that suits it.
+/// Examines the machine: its processor, memory, GPUs and recommended mode.
 #[napi]
 pub fn hardware(env: Env) -> napi::Result<Hardware> {
     guard(env, || Ok(detect()))
 }
 
-/// `hardware()` on another thread.
+/// Runs `hardware` on another thread.
 #[napi(ts_return_type = "Promise<Hardware>")]
 pub fn hardware_async() -> AsyncTask<Job> {
     promise(Ok(|| Ok(detect())), |_, hardware| Ok(hardware))
 }
 
-/// The version of the library.
+/// Returns the version of the library.
 #[napi(skip_typescript)]
 pub fn version() -> &'static str {
     adead::VERSION

@@ -1,4 +1,4 @@
-//! Kernels of the user's.
+//! User kernels.
 
 use adead::{Result, gpu};
 use adead_node_support::args::{List, Text, Word, kind};
@@ -8,14 +8,14 @@ use napi::{ValueType, sys};
 use napi_derive::napi;
 use std::collections::HashMap;
 
-/// How to make a kernel of a module.
+/// Options for making a kernel from a module.
 #[napi(object, object_to_js = false)]
 #[derive(Default)]
 pub struct PipelineOptions {
-    /// The entry point. Without it `main` of SPIR-V, else the first.
+    /// The entry point. The default is `main` for SPIR-V, or else the first one.
     #[napi(ts_type = "string")]
     pub entry: Option<Text>,
-    /// Specialization constants by id: integers and booleans as they are, f32 by their bits.
+    /// Specialization constants by id: integers and booleans as they are, f32 as their bits.
     #[napi(ts_type = "Record<number, number>")]
     pub constants: Option<HashMap<String, Word>>,
     /// Threads of a workgroup in x, y, z, for a CUDA kernel whose module does not fix them.
@@ -24,7 +24,7 @@ pub struct PipelineOptions {
 }
 
 impl PipelineOptions {
-    /// The core's.
+    /// Converts the options to the core's.
     pub fn options(options: Option<PipelineOptions>) -> Result<gpu::PipelineOptions> {
         let PipelineOptions { entry, constants, workgroup } = options.unwrap_or_default();
         let mut list = Vec::new();
@@ -42,7 +42,7 @@ impl PipelineOptions {
     }
 }
 
-/// Three numbers.
+/// Returns exactly three numbers, for x, y and z.
 pub fn groups(numbers: &List<Word>) -> Result<[u32; 3]> {
     let numbers: Vec<u32> = numbers.0.iter().map(|number| number.0).collect();
     match <[u32; 3]>::try_from(&*numbers) {
@@ -63,7 +63,7 @@ pub enum Module {
 
 impl FromNapiValue for Module {
     unsafe fn from_napi_value(env: sys::napi_env, value: sys::napi_value) -> napi::Result<Module> {
-        // SAFETY: passed on.
+        // SAFETY: the caller's guarantee is passed on.
         unsafe {
             if kind(env, value) == ValueType::String {
                 return Ok(Module::Path(Text::from_napi_value(env, value)?.into()));
@@ -73,21 +73,21 @@ impl FromNapiValue for Module {
     }
 }
 
-/// A buffer of a kernel.
+/// A buffer parameter of a kernel.
 #[napi(object)]
 pub struct Parameter {
     /// Descriptor set and binding.
     #[napi(ts_type = "[number, number]")]
     pub slot: Vec<u32>,
-    /// The least bytes that the kernel's declaration covers.
+    /// The fewest bytes that the buffer must have.
     pub least: f64,
-    /// Bytes of an element of its runtime array, 0 without one.
+    /// Bytes of an element of the buffer's runtime array, or 0 without such an array.
     pub stride: f64,
-    /// Whether the kernel declares that it never writes it.
+    /// Whether the kernel declares the buffer as never written.
     pub readonly: bool,
 }
 
-/// A kernel, compiled for a device.
+/// A kernel compiled for a device.
 #[napi]
 pub struct Kernel {
     pub(crate) inner: gpu::Kernel,
@@ -101,13 +101,13 @@ impl From<gpu::Kernel> for Kernel {
 
 #[napi]
 impl Kernel {
-    /// The entry point.
+    /// The name of the entry point.
     #[napi(getter)]
     pub fn name(&self) -> String {
         self.inner.name().into()
     }
 
-    /// The buffers that a dispatch gives, in order.
+    /// The buffers that a dispatch passes, in order.
     #[napi(getter)]
     pub fn parameters(&self) -> Vec<Parameter> {
         let one = |it: &adead::device::Parameter| Parameter {
@@ -119,7 +119,7 @@ impl Kernel {
         self.inner.parameters().iter().map(one).collect()
     }
 
-    /// Bytes of push constants that a dispatch gives.
+    /// Bytes of push constants that a dispatch passes.
     #[napi(getter)]
     pub fn push_bytes(&self) -> u32 {
         self.inner.push_bytes() as u32

@@ -1,12 +1,12 @@
-//! `adead-node`: the module of Node.js, on napi-rs. `bindings/node/index.js` loads it and adds the methods of the operations,
-//! which `operations.js` lists; its types are `index.d.ts`. Both are generated: `ci/node-test` compares them.
+//! The native Node.js module, on napi-rs. `bindings/node/index.js` loads it and adds the operations' methods from
+//! `operations.js`. Its types are in `index.d.ts`. Both files are generated; `ci/node-test` compares them.
 //!
-//! Nothing is decided here: a function turns values of JavaScript into the core's, calls it inside `guard`, or on a thread of
-//! libuv's inside `promise`, and turns back what comes out.
+//! This crate makes no decisions. A function converts JavaScript values to the core's types, calls the core and converts the
+//! result. The call runs inside `guard`, or on a libuv thread inside `promise`.
 
-// What JavaScript sees is documented in `index.d.ts`, which is made of these comments.
+// `index.d.ts` is generated from these comments and documents what JavaScript sees.
 #![allow(missing_docs)]
-// napi-derive registers nothing in a build for tests, which clippy makes.
+// In a test build, which clippy uses, napi-derive registers nothing, so the functions look unused.
 #![cfg_attr(test, allow(dead_code))]
 
 mod buffer;
@@ -33,7 +33,7 @@ use napi::Env;
 use napi::bindgen_prelude::{Function, Unknown};
 use napi_derive::napi;
 
-/// Tells what to construct for an error: `new class(message, code, status)`.
+/// Sets the class that is constructed for an error: `new class(message, code, status)`.
 #[napi(skip_typescript)]
 pub fn set_error_class(env: Env, class: Function<'_, Unknown<'_>, Unknown<'_>>) -> napi::Result<()> {
     adead_node_support::error::set_class(env, class)

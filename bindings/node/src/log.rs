@@ -1,4 +1,4 @@
-//! What the runtime tells of itself: a function of JavaScript gets it, or stderr where `ADEAD_LOG` or adead.toml say so.
+//! Messages of the runtime. They go to a JavaScript function, or else to stderr if `ADEAD_LOG` or adead.toml says so.
 
 use adead::config::Config;
 use adead::log::{LevelFilter, PREFIX, print};
@@ -11,19 +11,19 @@ use napi::{Env, Status};
 use napi_derive::napi;
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
-/// A function of some thread's JavaScript that fetches what is kept. It does not keep that thread's event loop alive.
+/// The JavaScript function that fetches the kept messages, on its own thread. It does not keep that thread's event loop alive.
 type Wake = ThreadsafeFunction<(), Unknown<'static>, (), Status, false, true>;
 
-/// Messages that are kept while nobody fetches them, at most: those that are older stay.
+/// The most messages that are kept until they are fetched. When it is reached, newer messages are dropped.
 const MOST: usize = 1000;
 
 /// The process's logger.
 struct Logger(Mutex<State>);
 
-/// What fetches messages, and those that are kept: level, target, text.
+/// The function that fetches messages, and the kept messages: level, target, text.
 struct State {
     wake: Option<Wake>,
-    /// Of how many functions it is the last.
+    /// The number of `wake`: how many times `set_logger` was called.
     number: u32,
     kept: Vec<Vec<String>>,
 }
@@ -52,7 +52,7 @@ impl Log for Logger {
             return print(level, target, record.args());
         };
         if kept.is_empty() {
-            // Never waits. Where its thread has ended, nobody fetches them.
+            // This never waits. If the function's thread has ended, nobody fetches the messages.
             let _ = wake.call((), ThreadsafeFunctionCallMode::NonBlocking);
         }
         if kept.len() < MOST {
@@ -63,12 +63,13 @@ impl Log for Logger {
     fn flush(&self) {}
 }
 
-/// What is printed where no function takes it. A configuration with a fault is told of when a context is opened.
+/// Returns the level that is printed while no function is set. Faults in the configuration are reported when a context is
+/// opened.
 fn printed() -> LevelFilter {
     Config::load().ok().and_then(|config| config.log).unwrap_or(LevelFilter::Off)
 }
 
-/// Makes it the logger of this module; once for all threads.
+/// Installs the process's logger, once for all threads.
 #[napi(skip_typescript)]
 pub fn start_logger() {
     static STARTED: Once = Once::new();
@@ -80,18 +81,19 @@ pub fn start_logger() {
     });
 }
 
-/// Which messages a logger gets.
+/// Options of `setLogger`.
 #[napi(object, object_to_js = false)]
 pub struct LoggerOptions {
-    /// The least serious ones: "error", "warn", "info", "debug" or "trace". "info" where it is not given.
+    /// The least serious level that is reported: "error", "warn", "info", "debug" or "trace". The default is "info".
     #[napi(ts_type = "'off' | LogLevel")]
     pub level: Option<Text>,
 }
 
-/// Gives what the runtime tells of itself to a function, from some turn of this thread's event loop on, which it does not keep
-/// alive, or when that ends: a level, what it is about ("adead.devices"), a text. One function for the process, the last one that
-/// was given; null is none, and then `ADEAD_LOG` or adead.toml say what is printed to stderr.
-// index.js has the function: here it is what fetches the messages. Its number, for `takeMessages`.
+/// Sets the function that receives the runtime's messages: a level, a target ("adead.devices") and a text. It is called in a
+/// later turn of this thread's event loop, or when the loop ends. It does not keep the loop alive. The process has one such
+/// function, the last one set. With null, `ADEAD_LOG` or adead.toml chooses what is printed to stderr.
+// index.js keeps the logger itself. `wake` here is the function that fetches the messages. Returns its number, for
+// `takeMessages`.
 #[napi(
     ts_args_type = "logger: ((level: LogLevel, target: string, message: string) => void) | null, options?: LoggerOptions",
     ts_return_type = "void"
@@ -116,12 +118,12 @@ pub fn set_logger(
     let before = std::mem::replace(&mut *state, State { wake, number, kept: Vec::new() });
     log::set_max_level(level);
     drop(state);
-    // Let go of when the lock is.
+    // Dropped only once the lock is released.
     drop(before);
     Ok(number)
 }
 
-/// What is kept for the function of that number; nothing if there is a later one.
+/// Takes the messages kept for the function with this number. Empty if a later function has been set.
 #[napi(skip_typescript)]
 pub fn take_messages(number: u32) -> Vec<Vec<String>> {
     let mut state = LOGGER.state();

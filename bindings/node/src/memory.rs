@@ -1,4 +1,4 @@
-//! Host memory: allocators whose places depend on nothing but the calls.
+//! Host memory: allocators whose offsets depend only on the calls.
 
 use adead::memory;
 use adead_node_support::args::Size;
@@ -13,24 +13,24 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Blocks of memory by offset: the same calls give the same offsets, on every machine.
+/// Allocates blocks of host memory by offset. The same calls give the same offsets on every machine.
 #[napi]
 pub struct DeterministicAllocator {
     inner: Arc<Mutex<memory::DeterministicAllocator>>,
 }
 
-/// What an allocator has, in bytes.
+/// The state of an allocator; sizes are in bytes.
 #[napi(object)]
 pub struct AllocatorStats {
-    /// Of a block.
+    /// The size of a block.
     pub block_size: f64,
-    /// All, free or not.
+    /// The size of all blocks.
     pub capacity: f64,
-    /// Of the blocks in use.
+    /// The size of the blocks in use.
     pub used: f64,
-    /// Of the free blocks, in one piece or not.
+    /// The size of the free blocks, contiguous or not.
     pub available: f64,
-    /// The largest allocation that succeeds, 0 if none does.
+    /// The largest allocation that succeeds, or 0 if none does.
     pub largest_free: f64,
     /// The highest end of an allocation since the start or the last reset, as an offset.
     pub high_water: f64,
@@ -40,8 +40,8 @@ pub struct AllocatorStats {
 
 #[napi]
 impl DeterministicAllocator {
-    /// An allocator of `blocks` blocks of `blockSize` bytes, a power of two from 64 bytes to 1 GiB; without both, of 65,536
-    /// blocks of 4 KiB. Memory is used when it is first written.
+    /// Makes an allocator of `blocks` blocks of `blockSize` bytes. `blockSize` is a power of two from 64 bytes to 1 GiB. The
+    /// default is 65,536 blocks of 4 KiB. A block uses memory once it is first written.
     #[napi(constructor, ts_args_type = "blockSize?: number, blocks?: number")]
     pub fn new(env: Env, block_size: Option<Size>, blocks: Option<Size>) -> napi::Result<DeterministicAllocator> {
         guard(env, || {
@@ -52,31 +52,31 @@ impl DeterministicAllocator {
         })
     }
 
-    /// The offset of at least `bytes` bytes. `out_of_memory` if no free run of blocks is long enough.
+    /// Allocates at least `bytes` bytes and returns their offset. `out_of_memory` if no free run of blocks is long enough.
     #[napi(ts_args_type = "bytes: number")]
     pub fn alloc(&self, env: Env, bytes: Size) -> napi::Result<f64> {
         guard(env, || Ok(lock(&self.inner).alloc(bytes.0)? as f64))
     }
 
-    /// Gives back the allocation at an offset. `invalid_argument`, and nothing changes, if none starts there.
+    /// Frees the allocation at an offset. `invalid_argument` if none starts there; nothing changes then.
     #[napi(ts_args_type = "offset: number")]
     pub fn free(&self, env: Env, offset: Size) -> napi::Result<()> {
         guard(env, || lock(&self.inner).free(offset.0))
     }
 
-    /// Frees everything. What follows gets the offsets that a new allocator would give.
+    /// Frees all allocations. Later allocations get the offsets that a new allocator would give.
     #[napi]
     pub fn reset(&self) {
         lock(&self.inner).reset();
     }
 
-    /// The bytes of the allocation at an offset.
+    /// Returns the size in bytes of the allocation at an offset.
     #[napi(ts_args_type = "offset: number")]
     pub fn size(&self, env: Env, offset: Size) -> napi::Result<f64> {
         guard(env, || Ok(lock(&self.inner).size(offset.0)? as f64))
     }
 
-    /// A copy of the contents of the allocation at an offset.
+    /// Returns a copy of the contents of the allocation at an offset.
     #[napi(ts_args_type = "offset: number", ts_return_type = "Uint8Array")]
     pub fn read(&self, env: Env, offset: Size) -> napi::Result<Unknown<'static>> {
         let allocator = lock(&self.inner);
@@ -94,14 +94,15 @@ impl DeterministicAllocator {
             if bytes.len() > size {
                 fail!(InvalidArgument, "{} bytes don't fit in an allocation of {size}", bytes.len());
             }
-            // SAFETY: the allocation has that many bytes; they may overlap the array, which may be a view of this memory.
+            // SAFETY: the allocation has that many bytes. They may overlap the array, which may be a view of this memory;
+            // `copy` allows that.
             unsafe { std::ptr::copy(bytes.as_ptr(), to.as_ptr(), bytes.len()) };
             Ok(())
         })
     }
 
-    /// The memory of the allocation at an offset itself, without a copy. It stays memory of the allocator's: after `free` or
-    /// `reset` it may be another allocation's.
+    /// Returns the memory of the allocation at an offset, without a copy. The allocator keeps owning it: after `free` or
+    /// `reset` another allocation may use it.
     #[napi(ts_args_type = "offset: number", ts_return_type = "Uint8Array")]
     pub fn view(&self, env: Env, offset: Size) -> napi::Result<Unknown<'static>> {
         let (pointer, bytes) = guard(env, || {
@@ -111,7 +112,7 @@ impl DeterministicAllocator {
         external(env, pointer.as_ptr(), bytes, None, self.inner.clone())
     }
 
-    /// What it has.
+    /// Returns the state of the allocator.
     #[napi]
     pub fn stats(&self) -> AllocatorStats {
         let allocator = lock(&self.inner);
@@ -127,7 +128,7 @@ impl DeterministicAllocator {
     }
 }
 
-/// Scratch memory: an allocation advances a pointer, and everything is released together.
+/// Allocates scratch memory by advancing a pointer, and releases all of it together.
 #[napi]
 pub struct ArenaAllocator {
     inner: Arc<Mutex<memory::ArenaAllocator>>,
@@ -135,8 +136,8 @@ pub struct ArenaAllocator {
 
 #[napi]
 impl ArenaAllocator {
-    /// An arena of `bytes` bytes that grows to `limit` bytes at most. Without `bytes` it takes 64 KiB when it is first used,
-    /// without `limit` there is none.
+    /// Makes an arena of `bytes` bytes that grows to at most `limit` bytes. Without `bytes` it allocates 64 KiB at first use.
+    /// Without `limit` it grows without a limit. A limit needs `bytes`.
     #[napi(constructor, ts_args_type = "bytes?: number, limit?: number")]
     pub fn new(env: Env, bytes: Option<Size>, limit: Option<Size>) -> napi::Result<ArenaAllocator> {
         guard(env, || {
@@ -150,27 +151,27 @@ impl ArenaAllocator {
         })
     }
 
-    /// `bytes` bytes at a multiple of `align`, a power of two up to 4096: the arena's own memory, without a copy. Fresh
-    /// memory is zero. After `reset` it may be given out again; it stays valid, as the array keeps the arena.
+    /// Returns `bytes` bytes of the arena's memory, without a copy, at a multiple of `align`, a power of two up to 4096. Fresh
+    /// memory is zero. After `reset` the arena may reuse it. The memory stays valid, because the array keeps the arena alive.
     #[napi(ts_args_type = "bytes: number, align: number", ts_return_type = "Uint8Array")]
     pub fn alloc(&self, env: Env, bytes: Size, align: Size) -> napi::Result<Unknown<'static>> {
         let pointer = guard(env, || Ok(lock(&self.inner).alloc(bytes.0, align.0)?.as_mut_ptr()))?;
         external(env, pointer, bytes.0, None, self.inner.clone())
     }
 
-    /// Releases everything. The memory stays with the arena.
+    /// Releases all allocations. The arena keeps the memory.
     #[napi]
     pub fn reset(&self) {
         lock(&self.inner).reset();
     }
 
-    /// The bytes taken, padding between allocations included.
+    /// The bytes taken, including padding between allocations.
     #[napi(getter)]
     pub fn used(&self) -> f64 {
         lock(&self.inner).used() as f64
     }
 
-    /// The bytes that it has from the system.
+    /// The bytes that the arena holds from the system.
     #[napi(getter)]
     pub fn capacity(&self) -> f64 {
         lock(&self.inner).capacity() as f64

@@ -1,5 +1,5 @@
-//! Layers of neural networks and files of their weights: what the classes in `nn/index.js` call. JavaScript holds the values
-//! and passes them back.
+//! Neural network layers and weight files: the functions behind the classes in `nn/index.js`. JavaScript holds the objects that
+//! they return and passes them back.
 
 use crate::context::Context;
 use crate::run::signal;
@@ -17,14 +17,14 @@ use napi::{Env, sys};
 use napi_derive::napi;
 use std::cell::RefCell;
 
-/// A file of weights: its path, and what it has unless it was closed.
+/// A weight file: its path, and its weights until it is closed.
 pub struct File {
     path: String,
     weights: RefCell<Option<Weights>>,
 }
 
 impl File {
-    /// What it has, for a call: tensors and layers don't need the file.
+    /// Returns the weights, or `io` once the file is closed. Tensors and layers don't need the file.
     fn weights(&self) -> Result<Weights> {
         match &*self.weights.borrow() {
             Some(weights) => Ok(weights.clone()),
@@ -42,37 +42,37 @@ pub fn weights_open(env: Env, path: Text) -> napi::Result<External<File>> {
     })
 }
 
-/// Closes it.
+/// Closes the file.
 #[napi(skip_typescript)]
 pub fn weights_close(file: &External<File>) {
     file.weights.take();
 }
 
-/// Every tensor's name.
+/// Returns the name of every tensor.
 #[napi(skip_typescript)]
 pub fn weights_names(env: Env, file: &External<File>) -> napi::Result<Vec<String>> {
     guard(env, || Ok(file.weights()?.names()))
 }
 
-/// Whether it has a tensor of that name.
+/// Returns whether the file has a tensor of that name.
 #[napi(skip_typescript)]
 pub fn weights_has(env: Env, file: &External<File>, name: Text) -> napi::Result<bool> {
     guard(env, || Ok(file.weights()?.contains(&name)))
 }
 
-/// A tensor's dimensions.
+/// Returns a tensor's dimensions.
 #[napi(skip_typescript)]
 pub fn weights_dims(env: Env, file: &External<File>, name: Text) -> napi::Result<Vec<f64>> {
     guard(env, || Ok(file.weights()?.dims(&name)?.iter().map(|&dim| dim as f64).collect()))
 }
 
-/// A tensor.
+/// Reads a tensor of the given dimensions.
 #[napi(skip_typescript)]
 pub fn weights_tensor(env: Env, file: &External<File>, name: Text, dims: Dims) -> napi::Result<Value> {
     guard(env, || Ok(Value(file.weights()?.tensor(&name, &dims)?)))
 }
 
-/// A layer, whose weights take so many bytes: V8 is told of them.
+/// Wraps a new layer and reports its weights to V8 as `bytes` bytes.
 fn wrap_layer<L: Into<Module>>(
     env: Env,
     bytes: usize,
@@ -205,12 +205,12 @@ pub fn layer_load_transformer(
     })
 }
 
-/// A layer in an array.
+/// A layer that is an element of an array.
 pub struct Part(Module);
 
 impl FromNapiValue for Part {
     unsafe fn from_napi_value(env: sys::napi_env, value: sys::napi_value) -> napi::Result<Part> {
-        // SAFETY: passed on.
+        // SAFETY: the caller's guarantee is passed on.
         unsafe { External::<Module>::from_napi_ref(env, value) }.map(|layer| Part(Module::clone(layer)))
     }
 }
@@ -222,7 +222,7 @@ pub fn layer_encoder(env: Env, layers: List<Part>) -> napi::Result<External<Modu
     wrap_layer(env, 0, || Module::transformer_encoder(&layers))
 }
 
-/// What a call gives a layer besides its tensor.
+/// The arguments of `forward` besides the tensor.
 #[derive(Default)]
 struct With {
     residual: Option<Tensor>,

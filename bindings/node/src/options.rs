@@ -1,4 +1,4 @@
-//! The object of an operation's options: its attributes and optional operands by their names, in camel case.
+//! The options object of an operation: attributes and optional operands by their names, in camel case.
 
 use crate::tensor::tensor_of;
 use adead::{Attrs, Op, Result, Tensor};
@@ -9,7 +9,7 @@ use napi::{ValueType, check_status, sys};
 use smallvec::{SmallVec, smallvec};
 use std::ptr::null_mut;
 
-/// `transA` as `trans_a`.
+/// Converts a name from camel case to snake case: `transA` to `trans_a`.
 fn snake(name: &str) -> String {
     let mut text = String::with_capacity(name.len() + 2);
     for letter in name.chars() {
@@ -23,17 +23,17 @@ fn snake(name: &str) -> String {
 
 /// The operands of a call in the operation's order, and its attributes.
 pub struct Call {
-    /// How.
+    /// The attributes.
     pub attrs: Attrs,
-    /// With what.
+    /// The operands, `None` for one that is left out.
     pub operands: SmallVec<[Option<Tensor>; 5]>,
 }
 
-/// Where an operand goes: its place in the operation's order, its name, it.
+/// Receives an operand: its index in the operation's order, its name and its value.
 type Placing<'a> = &'a mut dyn FnMut(usize, &str, sys::napi_value) -> napi::Result<()>;
 
-/// Reads a call: gives its operands to `place`, those that every call gives in order behind as many as are there `before`, and
-/// those that the options name. Its attributes.
+/// Reads a call and returns its attributes. `place` receives the operands. Required operands are given in order, from index
+/// `before` on; the options name the others.
 pub fn read(
     env: sys::napi_env,
     op: Op,
@@ -45,7 +45,7 @@ pub fn read(
     let (mut attrs, mut count, mut given) = (Attrs::default(), before, given.iter().copied());
     for (i, name) in op.info().operands.iter().enumerate() {
         if name.ends_with('*') {
-            // It is given as an array; a method of Tensor gives one before it.
+            // A call gives it as an array. A method of Tensor gives one tensor before the array.
             for value in given.by_ref() {
                 let mut take = |value| {
                     count += 1;
@@ -62,7 +62,7 @@ pub fn read(
 }
 
 impl Call {
-    /// Operands that every call gives, in order, and what the options add to them.
+    /// Reads a call: the required operands, in order, and the options, which may add operands.
     pub fn new(env: sys::napi_env, op: Op, given: &[sys::napi_value], options: sys::napi_value) -> napi::Result<Call> {
         let mut operands = SmallVec::<[Option<Tensor>; 5]>::new();
         let attrs = read(env, op, 0, given, options, &mut |at, name, value| {
@@ -73,7 +73,7 @@ impl Call {
         Ok(Call { attrs, operands })
     }
 
-    /// What the options say, with every operand that they don't name left out.
+    /// Reads the options alone. Every operand that they don't name is left out.
     pub fn optional(env: sys::napi_env, op: Op, options: sys::napi_value) -> napi::Result<Call> {
         let mut call = Call { attrs: Attrs::default(), operands: smallvec![None; op.info().operands.len()] };
         let Call { attrs, operands } = &mut call;
@@ -85,7 +85,7 @@ impl Call {
         Ok(call)
     }
 
-    /// The attributes alone, for operands that were all given in order.
+    /// Reads the attributes alone, for operations whose operands were all given in order.
     pub fn attributes(env: sys::napi_env, op: Op, options: sys::napi_value) -> napi::Result<Attrs> {
         let mut attrs = Attrs::default();
         take_options(env, op, options, &mut attrs, None)?;
@@ -93,7 +93,7 @@ impl Call {
     }
 }
 
-/// Sets attributes from options, if there are any, and gives operands that they name to `place`.
+/// Sets attributes from the options, if there are any, and passes the operands that they name to `place`.
 fn take_options(
     env: sys::napi_env,
     op: Op,
@@ -125,7 +125,7 @@ fn take_options(
         check_status!(unsafe { sys::napi_get_property(env, options, name, &mut value) })?;
         // SAFETY: as above.
         let name = snake(&unsafe { Text::from_napi_value(env, name) }?);
-        // An AbortSignal is the promise's.
+        // A `signal` belongs to the promise, not to the operation.
         if kind(env, value) == ValueType::Undefined || name == "signal" {
             return Ok(());
         }
@@ -133,7 +133,7 @@ fn take_options(
         match (op.info().operands.iter().position(optional), &mut place) {
             (Some(_), Some(_)) if absent(env, value) => Ok(()),
             (Some(at), Some(place)) => place(at, &name, value),
-            // Which values it takes, the core says.
+            // The core checks the value.
             _ => attribute(env, &name, value, &mut |text| attrs.set(op, &name, text)),
         }
     })
@@ -147,7 +147,7 @@ fn operand(env: sys::napi_env, op: Op, at: usize, name: &str, value: sys::napi_v
     }
 }
 
-/// Gives a value as the text that conformance cases and programs write it in.
+/// Passes a value to `set` as text, in the form of conformance cases and programs.
 fn attribute(
     env: sys::napi_env,
     name: &str,
@@ -185,8 +185,8 @@ fn attribute(
     }
 }
 
-/// A number as text: whole ones in decimal, which integers and floats are both read from, others by the bits of the nearest
-/// f32.
+/// Passes a number to `set` as text. Integers up to 2²⁴ are decimal, which both integers and floats parse. Other numbers are
+/// the bits of the nearest f32.
 fn set_number(number: f64, set: &mut dyn FnMut(&str) -> Result<()>) -> Result<()> {
     const EXACT: f64 = 16_777_216.0;
     if number.fract() == 0.0 && number.abs() <= EXACT {
@@ -195,7 +195,7 @@ fn set_number(number: f64, set: &mut dyn FnMut(&str) -> Result<()>) -> Result<()
     let bits = format!("{:#010x}", (number as f32).to_bits());
     match set(&bits) {
         Ok(()) => Ok(()),
-        // An integer's: the error names what was given.
+        // The attribute is an integer. The second call fails with an error that names the given number.
         Err(_) => match set(&format!("{number}")) {
             Err(error) => Err(error),
             Ok(()) => fail!(InvalidArgument, "{number} is out of range"),

@@ -1,4 +1,4 @@
-//! Matrices that are packed once and multiplied with many times.
+//! Matrices packed once for many products.
 
 use crate::options::Call;
 use crate::tensor::Value;
@@ -9,14 +9,14 @@ use napi_derive::napi;
 use std::ptr::null_mut;
 use std::sync::Arc;
 
-/// A matrix that `Context.pack` laid out for products.
+/// A matrix that `Context.pack` packed for products.
 #[napi(custom_finalize)]
 pub struct Packed {
     inner: Arc<adead::Packed>,
 }
 
 impl Packed {
-    /// Makes the object of a matrix, and reports its memory to V8.
+    /// Wraps a packed matrix and reports its memory to V8.
     pub fn new(env: Env, packed: adead::Packed) -> napi::Result<Packed> {
         env.adjust_external_memory(packed.bytes() as i64)?;
         Ok(Packed { inner: Arc::new(packed) })
@@ -31,7 +31,7 @@ impl ObjectFinalize for Packed {
 
 #[napi]
 impl Packed {
-    /// Its shape as an operand: `[K, N]`, for both layouts of the matrix.
+    /// The shape as an operand: `[K, N]`, also if `transB` was given.
     #[napi(getter)]
     pub fn dims(&self) -> Vec<f64> {
         self.inner.shape().dims().iter().map(|&dim| dim as f64).collect()
@@ -43,7 +43,7 @@ impl Packed {
         self.inner.dtype().name()
     }
 
-    /// Bytes of memory that it takes.
+    /// The memory that the packed matrix takes, in bytes.
     #[napi(getter)]
     pub fn bytes(&self) -> f64 {
         self.inner.bytes() as f64
@@ -66,7 +66,7 @@ impl Product {
         Ok(Product { a, b: b.inner.clone(), call })
     }
 
-    /// Multiplies.
+    /// Computes the product.
     pub fn run(&self, context: &adead::Context) -> Result<Tensor> {
         let mut inputs: Vec<Option<View<'_>>> =
             self.call.operands.iter().map(|operand| operand.as_ref().map(Tensor::view)).collect();

@@ -1,5 +1,5 @@
 //! Fused pipelines: operations that are recorded and run as a whole. Their methods are in `operations.js`, which is generated
-//! from the op table; they all come here with the operation's number.
+//! from the op table. Each method calls `pipeline_record` with its operation's number.
 
 use crate::compiled::{Compiled, Outputs};
 use crate::options::read;
@@ -16,12 +16,12 @@ use smallvec::SmallVec;
 use std::cell::RefCell;
 use std::ptr::null_mut;
 
-/// The dimensions of a value.
+/// Returns the dimensions of a value.
 pub fn dims(meta: &Meta) -> Vec<f64> {
     meta.shape.dims().iter().map(|&dim| dim as f64).collect()
 }
 
-/// A value of a pipeline: what an input, a constant or an operation gives when it runs. `Pipeline.value` is one.
+/// A value of a pipeline: the result of an input, a constant or an operation. `Pipeline.value` returns it.
 #[napi]
 pub struct Value {
     inner: pipeline::Value,
@@ -30,19 +30,19 @@ pub struct Value {
 
 #[napi]
 impl Value {
-    /// Its dimensions.
+    /// The dimensions.
     #[napi(getter)]
     pub fn dims(&self) -> Vec<f64> {
         dims(&self.meta)
     }
 
-    /// The type of its elements.
+    /// The dtype of the elements.
     #[napi(getter, ts_return_type = "DType")]
     pub fn dtype(&self) -> &'static str {
         self.meta.dtype.name()
     }
 
-    /// It in words.
+    /// Returns a description of the value.
     #[napi]
     #[allow(clippy::inherent_to_string, reason = "JavaScript's toString")]
     pub fn to_string(&self) -> String {
@@ -50,16 +50,16 @@ impl Value {
     }
 }
 
-/// How a context's cache of compiled pipelines was used.
+/// The use of a context's cache of compiled pipelines.
 #[napi(object)]
 pub struct PipelineCache {
-    /// Pipelines in it.
+    /// The number of pipelines in the cache.
     pub entries: f64,
-    /// Pipelines that it holds at most; the one that was not used for longest goes first.
+    /// The most pipelines that the cache holds. The least recently used one is evicted first.
     pub most: f64,
-    /// Executions that found theirs.
+    /// Executions that found their pipeline in the cache.
     pub hits: f64,
-    /// Executions that compiled theirs.
+    /// Executions that had to compile their pipeline.
     pub misses: f64,
 }
 
@@ -74,11 +74,11 @@ impl From<pipeline::CacheUse> for PipelineCache {
     }
 }
 
-/// Operations that are recorded, each on the result of the one before it, to be run as a whole: `Context.pipeline` begins one.
+/// Operations that are recorded to be run as a whole. `Context.pipeline` begins one.
 ///
-/// Each operation is a method, with the operands and options of the context's method. The pipeline's value is its first
-/// operand, and its result is the value from then on; only where there is no value yet, all operands are given. A call that
-/// fails changes nothing.
+/// Each operation is a method, with the operands and options of the context's method. Its first operand is the pipeline's
+/// current value, and its result becomes the current value. While there is no current value, all operands are given. A call
+/// that fails changes nothing.
 #[napi]
 pub struct Pipeline {
     state: RefCell<State>,
@@ -86,9 +86,9 @@ pub struct Pipeline {
 
 struct State {
     pipeline: pipeline::Pipeline,
-    /// What the next operation takes.
+    /// The current value: the first operand of the next operation.
     value: Option<pipeline::Value>,
-    /// Whether `output` has named what comes out.
+    /// Whether `output` has been called.
     named: bool,
 }
 
@@ -102,12 +102,12 @@ impl State {
 }
 
 impl Pipeline {
-    /// One without operations.
+    /// Begins a pipeline without operations.
     pub fn new(context: &adead::Context) -> Pipeline {
         Pipeline { state: RefCell::new(State { pipeline: context.pipeline(), value: None, named: false }) }
     }
 
-    /// Goes on from what `next` gives. No JavaScript runs meanwhile.
+    /// Makes the result of `next` the current value. `next` runs no JavaScript, so the state is not borrowed twice.
     fn advance(&self, env: Env, next: impl FnOnce(&mut State) -> Result<pipeline::Value>) -> napi::Result<()> {
         guard(env, || {
             let state = &mut *self.state.borrow_mut();
@@ -116,7 +116,7 @@ impl Pipeline {
         })
     }
 
-    /// A copy to run, whose value comes out where nothing else was named.
+    /// Returns a copy to compile or run. The current value is its output unless `output` was called.
     fn finished(&self, env: Env) -> napi::Result<pipeline::Pipeline> {
         guard(env, || {
             let state = self.state.borrow();
@@ -131,8 +131,8 @@ impl Pipeline {
 
 #[napi]
 impl Pipeline {
-    /// Goes on from a tensor that each run of what is compiled is given, in the order of these calls. The dtype is f32 unless
-    /// it is said.
+    /// Adds an input, and makes it the current value. Each run of the compiled pipeline receives its inputs in the order of
+    /// these calls. The default dtype is f32.
     #[napi(ts_args_type = "dims: readonly number[], dtype?: DType", ts_return_type = "this")]
     pub fn input(&self, env: Env, dims: Dims, dtype: Option<Text>) -> napi::Result<()> {
         self.advance(env, |state| {
@@ -141,25 +141,26 @@ impl Pipeline {
         })
     }
 
-    /// Goes on from a tensor that is the same in each run, such as weights.
+    /// Adds a constant: a tensor that is the same in each run, such as weights. It becomes the current value.
     #[napi(ts_args_type = "tensor: Tensor", ts_return_type = "this")]
     pub fn constant(&self, env: Env, tensor: Given) -> napi::Result<()> {
         self.advance(env, |state| state.pipeline.constant(&tensor.0))
     }
 
-    /// The value's elements in another shape of as many.
+    /// Gives the current value another shape with the same number of elements.
     #[napi(ts_args_type = "dims: readonly number[]", ts_return_type = "this")]
     pub fn reshape(&self, env: Env, dims: Dims) -> napi::Result<()> {
         self.advance(env, |state| state.pipeline.reshape(state.current()?, &dims))
     }
 
-    /// Goes on from an earlier value of this pipeline.
+    /// Makes an earlier value of this pipeline the current value.
     #[napi(ts_args_type = "value: Value", ts_return_type = "this")]
     pub fn switch(&self, env: Env, value: Of<Value>) -> napi::Result<()> {
         self.advance(env, |state| state.pipeline.operand(value.inner.into()))
     }
 
-    /// Says that the value comes out, in the order of these calls. Without any, the value that is there in the end does.
+    /// Makes the current value an output. Outputs are in the order of these calls. Without any call, the last current value is
+    /// the output.
     #[napi(ts_return_type = "this")]
     pub fn output(&self, env: Env) -> napi::Result<()> {
         self.advance(env, |state| {
@@ -170,7 +171,7 @@ impl Pipeline {
         })
     }
 
-    /// The value that the next operation takes, to be used again further on.
+    /// The current value, which the next operation takes. Keep it to use it again later.
     #[napi(getter)]
     pub fn value(&self, env: Env) -> napi::Result<Value> {
         guard(env, || {
@@ -180,7 +181,7 @@ impl Pipeline {
         })
     }
 
-    /// Plans what is recorded so far for the device that takes least.
+    /// Compiles the operations recorded so far for the device with the lowest cost.
     #[napi]
     pub fn compile(&self, env: Env) -> napi::Result<Compiled> {
         let pipeline = self.finished(env)?;
@@ -188,14 +189,14 @@ impl Pipeline {
         Compiled::new(env, compiled)
     }
 
-    /// `compile` on another thread.
+    /// Runs `compile` on another thread.
     #[napi(ts_args_type = "options?: Abortable", ts_return_type = "Promise<Compiled>")]
     pub fn compile_async(&self, env: Env, options: Option<Unknown<'_>>) -> napi::Result<AsyncTask<Job>> {
         let (signal, pipeline) = (optional_signal(env, options.as_ref())?, self.finished(env)?);
         Ok(promise_with(Ok(move || pipeline.compile()), Compiled::new, signal))
     }
 
-    /// Typed in `tensor.d.ts`, as is the next.
+    /// The types of this method and the next are in `tensor.d.ts`.
     #[napi(skip_typescript)]
     pub fn execute(&self, env: Env) -> napi::Result<Outputs> {
         let pipeline = self.finished(env)?;
@@ -208,7 +209,7 @@ impl Pipeline {
         Ok(promise_with(Ok(move || pipeline.execute()), |_, tensors| Ok(Outputs(tensors)), signal))
     }
 
-    /// It in words.
+    /// Returns a description of the pipeline.
     #[napi]
     #[allow(clippy::inherent_to_string, reason = "JavaScript's toString")]
     pub fn to_string(&self) -> String {
@@ -242,7 +243,7 @@ impl Recorded {
     }
 }
 
-/// The method of a pipeline that is the operation of that number.
+/// Records the operation with the number `op`. The methods in `operations.js` call it.
 #[napi(skip_typescript)]
 pub fn pipeline_record(env: Env, pipeline: Of<Pipeline>, op: f64, arguments: List<Unknown<'_>>) -> napi::Result<()> {
     let op = guard(env, || operation(op))?;
@@ -274,7 +275,7 @@ pub fn pipeline_record(env: Env, pipeline: Of<Pipeline>, op: f64, arguments: Lis
     pipeline.advance(env, |state| state.pipeline.record(op, &attrs, &operands))
 }
 
-/// The arguments that are an operation's operands, where `before` ones are there already.
+/// Returns how many arguments are operands, if the pipeline supplies the first `before` ones.
 fn missing_operands(op: Op, before: usize) -> usize {
     let operands = op.info().operands;
     // An operand that repeats is an array.

@@ -1,4 +1,4 @@
-//! Profiles: what a context's operations, kernels and transfers took, and where they ran.
+//! Profiles: where a context's operations, kernels and transfers ran, and how long they took.
 
 use crate::context::Context;
 use adead::profile::{self, DEFAULT_RECORDS};
@@ -8,27 +8,27 @@ use napi::Env;
 use napi_derive::napi;
 use std::cell::RefCell;
 
-/// How to profile.
+/// Options of `Context.profile`.
 #[napi(object, object_to_js = false)]
 pub struct ProfileOptions {
-    /// How many records are kept; those beyond are only counted. 65,536 where it is not given.
+    /// The most records to keep. Records beyond the limit are only counted. The default is 65,536.
     #[napi(ts_type = "number")]
     pub records: Option<Size>,
 }
 
-/// A profile under way: `Context.profile` begins one, `finish` ends it. It also ends when it is collected.
+/// A running profile: `Context.profile` begins it, `finish` ends it. It also ends when it is garbage-collected.
 #[napi]
 pub struct Profile {
     inner: RefCell<Option<profile::Profile>>,
 }
 
-/// What was recorded. Times are nanoseconds, those of records since the profile's beginning.
+/// The result of a profile. Times are in nanoseconds; those of records are since the profile began.
 #[napi]
 pub struct ProfileReport {
     inner: profile::Report,
 }
 
-/// From when to when, in nanoseconds since the profile's beginning.
+/// A span of time, in nanoseconds since the profile began.
 #[napi(object)]
 pub struct ProfileSpan {
     /// When it began.
@@ -46,96 +46,96 @@ impl From<profile::Span> for ProfileSpan {
 /// A piece of work: an operation, a user's kernel, a transfer.
 #[napi(object)]
 pub struct ProfileRecord {
-    /// What kind.
+    /// The kind of work.
     #[napi(ts_type = "'operation' | 'kernel' | 'replay' | 'upload' | 'download' | 'copy' | 'clear'")]
     pub activity: String,
-    /// The operation's or the kernel's name; of the others, that of their kind.
+    /// The name of the operation or kernel. For other work, the name of its kind.
     pub name: String,
-    /// What it worked on: dtypes and shapes, a kernel's workgroups, the operation that bytes travel for.
+    /// Its operands: dtypes and shapes, a kernel's workgroups, or the operation that a transfer serves.
     pub operands: String,
     /// The device's id.
     pub device: String,
-    /// Why there.
+    /// Why the work ran on this device.
     pub reason: String,
-    /// The thread that called, counted from 0 in the order of their first records.
+    /// The thread that called, numbered from 0 in the order of first records.
     pub thread: f64,
-    /// The device's stream: 0 is the context's own, others are numbered in the order in which they were made.
+    /// The device's stream. 0 is the context's own; others are numbered in the order in which they were made.
     pub stream: f64,
-    /// The call. Where the device works behind the caller's back, it only hands work over.
+    /// The call. A device that works asynchronously only receives the work in this time.
     pub host: ProfileSpan,
-    /// The work itself, on the host's clock. Not there where the device takes no times, or the work was not done when the profile
-    /// ended.
+    /// The work itself, on the host's clock. Missing if the device has no timestamps, or if the work was not done when the
+    /// profile ended.
     pub work: Option<ProfileSpan>,
-    /// Cycles of the processor's time stamp counter; not there on GPUs and where the processor has none.
+    /// Cycles of the processor's time stamp counter. Missing on GPUs and on processors without a counter.
     pub cycles: Option<f64>,
-    /// Floating-point operations; a multiply-add is two. 0 where nobody knows.
+    /// Floating-point operations. A multiply-add counts as two. 0 if unknown.
     pub flops: f64,
-    /// Bytes read and written, each operand once; of transfers and copies, those that travelled. 0 where nobody knows.
+    /// Bytes read and written, each operand counted once. For transfers and copies, the bytes that moved. 0 if unknown.
     pub bytes: f64,
 }
 
-/// What was recorded of one kind and name, on one device, for one reason.
+/// The total of all records with one kind, name, device and reason.
 #[napi(object)]
 pub struct ProfileTotal {
-    /// What kind.
+    /// The kind of work.
     #[napi(ts_type = "ProfileRecord['activity']")]
     pub activity: String,
     /// The operation's or the kernel's name.
     pub name: String,
     /// The device's id.
     pub device: String,
-    /// Why there.
+    /// Why the work ran on this device.
     pub reason: String,
-    /// How often.
+    /// The number of records.
     pub count: f64,
-    /// Of these, how many have a time; the numbers below are of those.
+    /// The number of records with a time. The fields below count only these.
     pub timed: f64,
-    /// Nanoseconds of all.
+    /// The sum of their times in nanoseconds.
     pub ns: f64,
-    /// Nanoseconds of the fastest.
+    /// The shortest time in nanoseconds.
     pub min_ns: f64,
-    /// Nanoseconds of the slowest.
+    /// The longest time in nanoseconds.
     pub max_ns: f64,
-    /// Nanoseconds of one, on average.
+    /// The mean time in nanoseconds.
     pub mean_ns: f64,
     /// Floating-point operations.
     pub flops: f64,
-    /// Bytes read and written; of transfers, those that travelled.
+    /// Bytes read and written. For transfers, the bytes that moved.
     pub bytes: f64,
-    /// Floating-point operations a nanosecond.
+    /// Floating-point operations per nanosecond.
     pub gflops: f64,
-    /// Bytes a nanosecond.
+    /// Bytes per nanosecond.
     pub gbytes: f64,
-    /// The share of the device's peak, of arithmetic or of memory, whichever is nearer; of transfers, of the link's rate. It can
-    /// be above 1.
+    /// The share of the device's peak rate of arithmetic or of memory, whichever is larger. For transfers, the share of the
+    /// link's rate. It can be above 1.
     pub of_peak: f64,
 }
 
 /// A device that worked.
 #[napi(object)]
 pub struct ProfileDevice {
-    /// Its id.
+    /// The device's id.
     pub id: String,
-    /// Nanoseconds of work other than transfers; of two pieces at a time, both.
+    /// Nanoseconds of work other than transfers. Pieces of work that overlap both count.
     pub work_ns: f64,
-    /// Bytes that it was sent.
+    /// Bytes that were uploaded to the device.
     pub uploaded: f64,
-    /// Bytes that it sent back.
+    /// Bytes that were downloaded from the device.
     pub downloaded: f64,
-    /// Its best rate of arithmetic as the dispatcher knows it, in floating-point operations a nanosecond.
+    /// The dispatcher's figure for the peak rate of arithmetic, in floating-point operations per nanosecond.
     pub peak_gflops: Option<f64>,
-    /// Its best rate of memory as the dispatcher knows it, in bytes a nanosecond.
+    /// The dispatcher's figure for the peak rate of memory, in bytes per nanosecond.
     pub peak_gbytes: Option<f64>,
-    /// Whether these were measured on this machine.
+    /// Whether these figures were measured on this machine.
     pub calibrated: bool,
-    /// Where they are from.
+    /// The source of these figures.
     pub figures: Option<String>,
 }
 
 #[napi]
 impl Context {
-    /// Begins to record what this context and its streams do, on every thread: docs/profile.md. `invalid_argument` while
-    /// another profile of it is under way.
+    /// Begins to record what this context and its streams do, on every thread: see docs/profile.md. `invalid_argument` if the
+    /// context is being profiled already.
     #[napi]
     pub fn profile(&self, env: Env, options: Option<ProfileOptions>) -> napi::Result<Profile> {
         let records = options.and_then(|options| options.records).map_or(DEFAULT_RECORDS, |records| records.0);
@@ -145,8 +145,8 @@ impl Context {
 
 #[napi]
 impl Profile {
-    /// Ends it. Waits for what the context enqueued; synchronize streams of your own, and await promises, before.
-    /// `invalid_argument` if it is finished already.
+    /// Ends the profile and returns its report. Waits for the work that the context enqueued. Synchronize your own streams and
+    /// await promises before. `invalid_argument` if the profile is finished already.
     #[napi]
     pub fn finish(&self, env: Env) -> napi::Result<ProfileReport> {
         guard(env, || match self.inner.take() {
@@ -178,7 +178,7 @@ impl ProfileReport {
         self.inner.records.iter().map(record).collect()
     }
 
-    /// By kind, name, device and reason; what took longest is first.
+    /// Totals by kind, name, device and reason, the longest time first.
     #[napi(getter)]
     pub fn totals(&self) -> Vec<ProfileTotal> {
         let total = |total: &profile::Total| ProfileTotal {
@@ -217,49 +217,49 @@ impl ProfileReport {
         self.inner.devices.iter().map(device).collect()
     }
 
-    /// Records beyond the limit, which are only counted.
+    /// The number of records beyond the limit. They are only counted.
     #[napi(getter)]
     pub fn dropped(&self) -> f64 {
         self.inner.dropped as f64
     }
 
-    /// From the profile's beginning to its end, in nanoseconds.
+    /// The length of the profile in nanoseconds.
     #[napi(getter)]
     pub fn ns(&self) -> f64 {
         self.inner.ns as f64
     }
 
-    /// Nanoseconds in which anything was under way: work on the CPU, work on a GPU, a transfer.
+    /// Nanoseconds in which any of these was in progress: work on the CPU, work on a GPU, a transfer.
     #[napi(getter)]
     pub fn busy_ns(&self) -> f64 {
         self.inner.busy_ns as f64
     }
 
-    /// Of these, nanoseconds in which at least two of the three were.
+    /// Of these, the nanoseconds in which at least two of the three were in progress.
     #[napi(getter)]
     pub fn overlapped_ns(&self) -> f64 {
         self.inner.overlapped_ns as f64
     }
 
-    /// The share of `busyNs` that `overlappedNs` is.
+    /// `overlappedNs` as a share of `busyNs`.
     #[napi(getter)]
     pub fn overlap(&self) -> f64 {
         self.inner.overlap()
     }
 
-    /// All of it as a text of JSON, with names as in Rust: `begin_ns`.
+    /// Returns the report as JSON text, with the names that Rust uses: `begin_ns`.
     #[napi]
     pub fn to_json(&self, env: Env) -> napi::Result<String> {
         guard(env, || Ok(self.inner.to_json()))
     }
 
-    /// A trace for Perfetto and chrome://tracing, as a text of JSON.
+    /// Returns a trace for Perfetto and chrome://tracing, as JSON text.
     #[napi]
     pub fn to_trace(&self, env: Env) -> napi::Result<String> {
         guard(env, || Ok(self.inner.to_trace()))
     }
 
-    /// A table.
+    /// Returns the report as a table.
     #[napi]
     #[allow(clippy::inherent_to_string, reason = "JavaScript's toString")]
     pub fn to_string(&self, env: Env) -> napi::Result<String> {

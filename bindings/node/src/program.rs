@@ -1,4 +1,4 @@
-//! Programs: decoded or assembled, validated, run with tensors bound to their slots by name.
+//! Programs: decoded or assembled, validated, and run with tensors bound to their slots by name.
 
 use crate::context::Context;
 use crate::dispatch::Estimate;
@@ -30,99 +30,99 @@ impl From<program::Program> for Program {
 /// A named input or output of a program.
 #[napi(object)]
 pub struct Slot {
-    /// The tensor's name; for AGPU programs the host address as text, such as "0x1000".
+    /// The tensor's name. In AGPU programs it is the host address as text, such as "0x1000".
     pub name: String,
-    /// Which way its contents go.
+    /// The direction in which its contents move.
     #[napi(ts_type = "'in' | 'out' | 'both'")]
     pub direction: String,
-    /// Bytes of its contents.
+    /// The size of its contents in bytes.
     pub bytes: f64,
-    /// What its elements are.
+    /// The dtype of its elements.
     #[napi(ts_type = "DType")]
     pub dtype: String,
-    /// Its shape.
+    /// Its dimensions.
     pub dims: Vec<f64>,
-    /// Whether a tensor bound to it must have exactly this dtype and shape, or only this many bytes.
+    /// Whether a bound tensor must have exactly this dtype and shape. Otherwise only the number of bytes must match.
     pub typed: bool,
     /// Whether the caller must supply it.
     pub required: bool,
 }
 
-/// What an AHYB file named.
+/// A symbol of an AHYB file.
 #[napi(object)]
 pub struct ProgramSymbol {
-    /// The name.
+    /// The symbol's name.
     pub name: String,
-    /// The number.
+    /// The symbol's value.
     pub value: u32,
 }
 
-/// What one instruction did in a run.
+/// The execution of one instruction in a run.
 #[napi(object)]
 pub struct Trace {
-    /// Its index; `Program.line` is its text.
+    /// The instruction's index. `Program.line` returns its text.
     pub instruction: u32,
-    /// Its name.
+    /// The instruction's name.
     pub name: String,
-    /// The device that it ran on.
+    /// The device that ran it.
     pub device: String,
-    /// Seconds spent in it.
+    /// Seconds spent on it.
     pub seconds: f64,
-    /// Floating-point operations; a multiply-add is two.
+    /// Floating-point operations. A multiply-add counts as two.
     pub flops: f64,
-    /// Bytes read and written, each operand once.
+    /// Bytes read and written, each operand counted once.
     pub bytes: f64,
 }
 
-/// A step of a program, priced.
+/// A step of a program with its prices.
 #[napi(object)]
 pub struct SurveyStep {
-    /// The instruction that it belongs to.
+    /// The index of the step's instruction.
     pub instruction: u32,
-    /// The operation; not there for a copy.
+    /// The operation. Missing for a copy.
     #[napi(ts_type = "OpName")]
     pub op: Option<String>,
     /// Operands and result, or the bytes of a copy.
     pub shapes: String,
     /// Why its device was chosen.
     pub reason: String,
-    /// What it takes on the chosen device.
+    /// The estimate for the chosen device.
     pub estimate: Estimate,
-    /// What it takes on each device if all steps run there.
+    /// Each device's estimate of the step if all steps run there.
     pub alone: Vec<Estimate>,
 }
 
-/// A waste of a GPU.
+/// A place where a program would waste a GPU.
 #[napi(object)]
 pub struct Finding {
-    /// How.
+    /// The kind of waste.
     #[napi(ts_type = "'too_small' | 'transfers' | 'no_faster' | 'unfused' | 'round_trip'")]
     pub waste: String,
     /// The GPU.
     pub device: String,
-    /// The first and the last step.
+    /// The indices of the first and the last step.
     #[napi(ts_type = "[number, number]")]
     pub steps: Vec<u32>,
-    /// Nanoseconds that are lost.
+    /// The nanoseconds lost.
     pub lost_ns: f64,
-    /// Why, with the numbers.
+    /// The reason, with numbers.
     pub reason: String,
 }
 
-/// A program, priced.
+/// The prices of a program.
 #[napi(object)]
 pub struct Survey {
-    /// What computes or moves data, in order.
+    /// The steps that compute or move data, in order.
     pub steps: Vec<SurveyStep>,
-    /// What would waste a GPU, the costliest first.
+    /// The places where a GPU would be wasted, the costliest first.
     pub findings: Vec<Finding>,
-    /// Nanoseconds of all steps where the dispatcher sends them.
+    /// Nanoseconds of all steps on the devices that the dispatcher chooses.
     pub chosen_ns: f64,
-    /// Nanoseconds of all steps on one device, in the order of the context's devices.
+    /// Nanoseconds if all steps run on one device, in the order of the context's devices.
     pub alone_ns: Vec<f64>,
 }
 
-/// How to run a program, as JavaScript gives it.
+/// Reads the inputs and options of a run.
 fn run_options(Fields(inputs): &Fields, options: Option<&Fields>) -> napi::Result<RunOptions> {
     let mut run = RunOptions::new();
     for name in Object::keys(inputs)? {
@@ -141,7 +141,7 @@ fn run_options(Fields(inputs): &Fields, options: Option<&Fields>) -> napi::Resul
     Ok(run)
 }
 
-/// An outcome as an object of JavaScript.
+/// Converts an outcome to a JavaScript object.
 fn outcome(env: Env, outcome: program::Outcome) -> napi::Result<Unknown<'static>> {
     let mut outputs = Object::new(&env)?;
     for (name, tensor) in outcome.outputs {
@@ -162,26 +162,26 @@ fn outcome(env: Env, outcome: program::Outcome) -> napi::Result<Unknown<'static>
     object.set("seconds", outcome.seconds)?;
     object.set("memory", outcome.memory as f64)?;
     object.set("trace", trace.collect::<Vec<_>>())?;
-    // SAFETY: a value of this environment, given to it at once.
+    // SAFETY: a value of this environment, which takes it at once.
     unsafe { Unknown::from_napi_value(env.raw(), object.raw()) }
 }
 
 #[napi]
 impl Program {
-    /// Decodes `.adead`, AGPU, AHYB, `.hex` text or assembler text: which one, the bytes say. `invalid_program` with the offset
-    /// where they are malformed.
+    /// Decodes `.adead`, AGPU, AHYB, `.hex` text or assembler text. The bytes tell which. Malformed bytes are `invalid_program`
+    /// with the offset.
     #[napi(ts_args_type = "data: TypedArray")]
     pub fn decode(env: Env, data: Array) -> napi::Result<Program> {
         guard(env, || Ok(program::Program::decode(data.bytes())?.into()))
     }
 
-    /// Decodes a file. `io` if it can't be read.
+    /// Reads and decodes a file. `io` if it can't be read.
     #[napi(ts_args_type = "path: string")]
     pub fn load(env: Env, path: Text) -> napi::Result<Program> {
         guard(env, || Ok(program::Program::load(std::path::Path::new(&*path))?.into()))
     }
 
-    /// `load` on another thread.
+    /// Runs `load` on another thread.
     #[napi(ts_args_type = "path: string", ts_return_type = "Promise<Program>")]
     pub fn load_async(path: Text) -> AsyncTask<Job> {
         promise(Ok(move || program::Program::load(std::path::Path::new(&*path))), |_, program| {
@@ -189,26 +189,26 @@ impl Program {
         })
     }
 
-    /// Assembles program text, `.adead 1` or `.agpu 1`. `invalid_program` with the line where it is malformed.
+    /// Assembles program text, `.adead 1` or `.agpu 1`. Malformed text is `invalid_program` with the line.
     #[napi(ts_args_type = "text: string")]
     pub fn assemble(env: Env, text: Text) -> napi::Result<Program> {
         guard(env, || Ok(program::Program::assemble(&text)?.into()))
     }
 
-    /// Text that `assemble` makes this program of again.
+    /// Returns the program as text. `assemble` makes the same program from it.
     #[napi]
     pub fn disassemble(&self) -> String {
         self.inner.disassemble()
     }
 
-    /// The text of one instruction.
+    /// Returns the text of one instruction, or null if there is none at this index.
     #[napi(ts_args_type = "instruction: number")]
     pub fn line(&self, instruction: Size) -> Option<String> {
         self.inner.line(instruction.0)
     }
 
-    /// The program as a file: an `.adead` container, or an AGPU binary or `.hex` text, which have no words for tensors
-    /// (`unsupported`).
+    /// Encodes the program as an `.adead` container, an AGPU binary, `.hex` text or assembler text. AGPU and `.hex` can't
+    /// express tensors: `unsupported`.
     #[napi(ts_args_type = "format: 'adead' | 'agpu' | 'hex' | 'text'", ts_return_type = "Uint8Array")]
     pub fn encode(&self, env: Env, format: Text) -> napi::Result<Unknown<'static>> {
         let bytes = guard(env, || match &*format {
@@ -227,19 +227,19 @@ impl Program {
         self.inner.len() as u32
     }
 
-    /// What it was decoded from.
+    /// The format that the program was decoded from.
     #[napi(getter, ts_return_type = "'adead' | 'agpu' | 'hex' | 'ahyb' | 'text'")]
     pub fn format(&self) -> &'static str {
         self.inner.format().name()
     }
 
-    /// Whether all of it is AGPU.
+    /// Whether the whole program is AGPU.
     #[napi(getter)]
     pub fn is_agpu(&self) -> bool {
         self.inner.is_agpu()
     }
 
-    /// Its named inputs and outputs.
+    /// The named inputs and outputs.
     #[napi(getter)]
     pub fn slots(&self) -> Vec<Slot> {
         let slot = |slot: &program::Slot| Slot {
@@ -254,21 +254,21 @@ impl Program {
         self.inner.slots().iter().map(slot).collect()
     }
 
-    /// What an AHYB file named.
+    /// The symbols of an AHYB file.
     #[napi(getter)]
     pub fn symbols(&self) -> Vec<ProgramSymbol> {
         let symbols = self.inner.symbols().iter();
         symbols.map(|symbol| ProgramSymbol { name: symbol.name.clone(), value: symbol.value }).collect()
     }
 
-    /// What a user should know: parts that were skipped, opcodes that do nothing.
+    /// Notes for the user: parts that were skipped, opcodes that do nothing.
     #[napi(getter)]
     pub fn report(&self) -> Vec<String> {
         self.inner.report().to_vec()
     }
 
-    /// Checks everything that can be without data, and gives the most bytes that registers, temporaries and outputs take at
-    /// once. `invalid_program` with the offset or line, `out_of_memory` above the limit.
+    /// Checks everything that can be checked without data. Returns the most bytes that registers, temporaries and outputs take
+    /// at one time. `invalid_program` with the offset or line, `out_of_memory` above the limit.
     #[napi(ts_args_type = "memoryLimit?: number")]
     pub fn validate(&self, env: Env, memory_limit: Option<Size>) -> napi::Result<f64> {
         guard(env, || {
@@ -277,7 +277,7 @@ impl Program {
         })
     }
 
-    /// Validates the program, binds tensors to its slots by name and runs it. If anything fails there is no outcome.
+    /// Validates the program, binds tensors to its slots by name and runs it. A run that fails has no outcome.
     #[napi(
         ts_args_type = "context: Context, inputs: Record<string, Tensor>, options?: ProgramOptions",
         ts_return_type = "Outcome"
@@ -294,7 +294,7 @@ impl Program {
         outcome(env, result)
     }
 
-    /// `run` on another thread.
+    /// Runs `run` on another thread.
     #[napi(
         ts_args_type = "context: Context, inputs: Record<string, Tensor>, options?: ProgramOptions & Abortable",
         ts_return_type = "Promise<Outcome>"

@@ -1,5 +1,5 @@
-//! Running operations. The methods of `Context` and `Tensor` are in `operations.js`, which is generated from the op table;
-//! they all come here with the operation's number.
+//! Running operations. The methods of `Context` and `Tensor` are in `operations.js`, which is generated from the op table. They
+//! all call this module with their operation's number.
 
 use crate::context::{Context, default_context};
 use crate::options::Call;
@@ -16,30 +16,32 @@ use std::cell::Cell;
 use std::ptr::null_mut;
 
 thread_local! {
-    /// The object that `context_of` last found to be a Context, by what it holds, and that; forgotten when any Context goes.
+    /// The last object that `context_of` found to be a Context: the pointer that it wraps, and its context. Cleared when any
+    /// Context is collected.
     static LAST: Cell<(*mut std::ffi::c_void, *const adead::Context)> = const { Cell::new((null_mut(), std::ptr::null())) };
 }
 
-/// A Context goes: what was found before may be something else now.
+/// Clears what `context_of` found, because a Context is collected and its address may be reused.
 pub fn forget_contexts() {
     let _ = LAST.try_with(|last| last.set((null_mut(), std::ptr::null())));
 }
 
-/// The context that a value is; the default one for `null`. It is there as long as the call that gave the value.
+/// Returns the context of a value, or the default one for `null`. The reference is valid during the call that received the
+/// value.
 fn context_of<'call>(env: sys::napi_env, context: sys::napi_value) -> napi::Result<&'call adead::Context> {
     let mut held = null_mut();
-    // SAFETY: the environment of this call and a value of it; what is no object holds nothing.
+    // SAFETY: the environment of this call and a value of it; for a value that wraps nothing the call fails.
     let status = unsafe { sys::napi_unwrap(env, context, &mut held) };
     let (last, found) = LAST.get();
     if status == sys::Status::napi_ok && held == last && !found.is_null() {
-        // SAFETY: the object holds it, so it is there.
+        // SAFETY: the object holds the context, so it is alive.
         return Ok(unsafe { &*found });
     }
-    // Not `undefined`, which is what a method has for `this` that was taken off its context.
+    // `undefined` is refused: it is `this` of a method that was detached from its context.
     if kind(env, context) == ValueType::Null {
         return default_context().map_err(|error| thrown(env, &error));
     }
-    // SAFETY: as above; it checks that the object is a Context.
+    // SAFETY: as above; the conversion checks that the object is a Context.
     match unsafe { Of::<Context>::from_napi_value(env, context) } {
         Ok(context) => {
             let found: *const adead::Context = &context.inner;
@@ -51,7 +53,7 @@ fn context_of<'call>(env: sys::napi_env, context: sys::napi_value) -> napi::Resu
     }
 }
 
-/// The operation of a number from `operations.js`.
+/// Returns the operation with a number from `operations.js`.
 pub fn operation(code: f64) -> Result<Op> {
     match Op::from_code(code as u32) {
         Some(op) => Ok(op),
@@ -59,7 +61,8 @@ pub fn operation(code: f64) -> Result<Op> {
     }
 }
 
-/// Adds `run(context, op, options, …operands)` to the exports: with Node-API itself, as napi-rs takes no rest parameters.
+/// Adds `run(context, op, options, …operands)` to the exports. It is written with Node-API directly, because napi-rs has no
+/// rest parameters.
 pub fn define(exports: &mut Object<'_>, env: Env) -> napi::Result<()> {
     let mut function = null_mut();
     // SAFETY: the environment that is being set up; the name ends with NUL.
@@ -92,7 +95,7 @@ unsafe extern "C" fn run_now(env: sys::napi_env, info: sys::napi_callback_info) 
 
 fn run_arguments(env: sys::napi_env, info: sys::napi_callback_info) -> napi::Result<sys::napi_value> {
     let (mut few, mut count) = ([null_mut(); 8], 8);
-    // SAFETY: the environment and the call that node gave, and as many places as it is told.
+    // SAFETY: Node gave the environment and the call; the array has as many places as the count says.
     unsafe { sys::napi_get_cb_info(env, info, &mut count, few.as_mut_ptr(), null_mut(), null_mut()) };
     let mut many = Vec::new();
     let arguments: &[sys::napi_value] = if count <= few.len() {
@@ -124,7 +127,7 @@ fn execute(context: &adead::Context, op: Op, call: &Call) -> Result<adead::Tenso
     context.run(op, &call.attrs, &operands)
 }
 
-/// `run` as a promise.
+/// Runs `run` on another thread.
 #[napi(skip_typescript)]
 pub fn run_async(
     env: Env,
@@ -141,7 +144,7 @@ pub fn run_async(
     Ok(promise_with(Ok(move || execute(&context, op, &call)), |_, tensor| Ok(Value(tensor)), signal))
 }
 
-/// What stops a promise, of options that may be left out.
+/// Returns the AbortSignal in options that may be left out.
 pub fn optional_signal(env: Env, options: Option<&Unknown<'_>>) -> napi::Result<Option<AbortSignal>> {
     match options {
         Some(options) if !absent(env.raw(), options.raw()) => {
@@ -152,7 +155,7 @@ pub fn optional_signal(env: Env, options: Option<&Unknown<'_>>) -> napi::Result<
     }
 }
 
-/// What stops a promise.
+/// Returns the AbortSignal in the options. Fails with its error if it is aborted already.
 pub fn signal(env: Env, Fields(options): &Fields) -> napi::Result<Option<AbortSignal>> {
     let Some(signal) = options.get::<Fields>("signal")? else { return Ok(None) };
     if signal.0.get::<bool>("aborted").ok().flatten() == Some(true) {
@@ -163,7 +166,8 @@ pub fn signal(env: Env, Fields(options): &Fields) -> napi::Result<Option<AbortSi
     signal.map(Some).map_err(|_| refused(env.raw(), "signal is no AbortSignal"))
 }
 
-/// An operation by name with all of its operands, null or undefined where an optional one is left out, and its attributes.
+/// Reads an operation by name, with its attributes and all of its operands. null or undefined stands for an optional operand
+/// that is left out.
 pub fn by_name(
     env: Env,
     op: &Text,

@@ -1,4 +1,4 @@
-//! Streams of the user's, and what they are ordered and timed by.
+//! User streams, with their events, timestamps, downloads and recordings.
 
 use crate::buffer::DeviceBuffer;
 use crate::gpu::{Buffers, Groups, Push};
@@ -17,7 +17,7 @@ use napi_derive::napi;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// A queue of work on a context's device. What it is given runs in order; streams run beside each other.
+/// A queue of work on a context's device. Its work runs in order; streams run concurrently.
 #[napi]
 pub struct Stream {
     inner: Arc<Mutex<gpu::Stream>>,
@@ -29,7 +29,7 @@ impl From<gpu::Stream> for Stream {
     }
 }
 
-/// Part of a buffer as an operand: what its elements are and where they begin.
+/// Part of a buffer as an operand: the offset, dtype and dims of its elements.
 pub struct Part {
     buffer: Arc<gpu::Buffer>,
     offset: usize,
@@ -44,7 +44,7 @@ impl Part {
 
 impl FromNapiValue for Part {
     unsafe fn from_napi_value(env: sys::napi_env, value: sys::napi_value) -> napi::Result<Part> {
-        // SAFETY: passed on; what is no DeviceBuffer is refused.
+        // SAFETY: the caller's guarantee is passed on; a value that is not a DeviceBuffer is refused.
         unsafe {
             let Fields(object) = Fields::from_napi_value(env, value)?;
             let missing =
@@ -66,24 +66,24 @@ impl Stream {
     }
 }
 
-/// Waits for everything enqueued so far. The stream is free meanwhile, for the thread that goes on enqueuing.
+/// Waits for everything enqueued so far. The lock is not held meanwhile, so the stream's thread can go on enqueuing.
 fn synchronize(stream: &Mutex<gpu::Stream>) -> Result<()> {
     let lock = || stream.lock().unwrap_or_else(PoisonError::into_inner);
     let event = lock().event()?;
     event.wait()?;
-    // What the device found is told here.
+    // This returns the errors that the device found.
     lock().synchronize()
 }
 
 #[napi]
 impl Stream {
-    /// Enqueues a copy of an array's bytes to a buffer from a byte offset on; the array is the caller's again when it returns.
+    /// Enqueues a copy of an array's bytes to a byte offset of a buffer. The caller may reuse the array when this returns.
     #[napi(ts_args_type = "buffer: DeviceBuffer, offset: number, data: TypedArray")]
     pub fn upload(&self, env: Env, buffer: Of<DeviceBuffer>, offset: Size, data: Array) -> napi::Result<()> {
         guard(env, || self.lock().upload(&buffer.inner, offset.0, data.bytes()))
     }
 
-    /// Begins a batch of `overlap`: its upload, and work that follows waits for the work of the batch before.
+    /// Begins a batch of `overlap` with its upload. The work that follows waits for the work of the previous batch.
     #[napi(js_name = "_begin", skip_typescript)]
     pub fn begin(
         &self,
@@ -96,7 +96,8 @@ impl Stream {
         guard(env, || order::begin(&mut self.lock(), &buffer.inner, data.bytes(), before))
     }
 
-    /// Ends it: where the next batch's work may begin, and the download of its result, if it has one.
+    /// Ends the batch. Returns the point after which the next batch's work may begin, and the download of the result, if it has
+    /// one.
     #[napi(js_name = "_bring", skip_typescript)]
     pub fn bring(
         &self,
@@ -113,7 +114,7 @@ impl Stream {
         })
     }
 
-    /// Enqueues a copy of part of a buffer to the host.
+    /// Enqueues a copy of a part of a buffer to the host.
     #[napi(ts_args_type = "buffer: DeviceBuffer, offset: number, bytes: number")]
     pub fn download(&self, env: Env, buffer: Of<DeviceBuffer>, offset: Size, bytes: Size) -> napi::Result<Download> {
         guard(env, || {
@@ -122,7 +123,7 @@ impl Stream {
         })
     }
 
-    /// Enqueues a copy of so many bytes between buffers, each with its byte offset.
+    /// Enqueues a copy of `bytes` bytes between two buffers, each with its byte offset.
     #[napi(ts_args_type = "from: DeviceBuffer, fromOffset: number, to: DeviceBuffer, toOffset: number, bytes: number")]
     pub fn copy(
         &self,
@@ -136,13 +137,13 @@ impl Stream {
         guard(env, || self.lock().copy((&from.inner, from_offset.0), (&to.inner, to_offset.0), bytes.0))
     }
 
-    /// Enqueues the zeroing of part of a buffer.
+    /// Enqueues setting a part of a buffer to zero.
     #[napi(ts_args_type = "buffer: DeviceBuffer, offset: number, bytes: number")]
     pub fn clear(&self, env: Env, buffer: Of<DeviceBuffer>, offset: Size, bytes: Size) -> napi::Result<()> {
         guard(env, || self.lock().clear(&buffer.inner, offset.0, bytes.0))
     }
 
-    /// Enqueues a kernel, as `Context.dispatch`.
+    /// Enqueues a kernel: see `Context.dispatch`.
     #[napi(
         ts_args_type = "kernel: Kernel, buffers: DeviceBuffer[], groups: [number, number, number], push?: TypedArray"
     )]
@@ -158,8 +159,8 @@ impl Stream {
         guard(env, || self.lock().dispatch(&kernel.inner, &buffers.list(), &push, groups.0))
     }
 
-    /// Enqueues an operation on buffers; the output's dtype and dims must be what follows from the operands. What only the
-    /// device can find comes from `synchronize`.
+    /// Enqueues an operation on buffers. The output must have the dtype and dims that follow from the operands. `synchronize`
+    /// returns the errors that only the device can find.
     #[napi(
         ts_args_type = "op: OpName, inputs: (BufferOperand | null | undefined)[], output: BufferOperand, options?: Attributes"
     )]
@@ -180,31 +181,32 @@ impl Stream {
         guard(env, || self.lock().run(op, &attrs, &inputs, output.operand()))
     }
 
-    /// The point after everything enqueued.
+    /// Returns the point after everything enqueued so far.
     #[napi]
     pub fn event(&self, env: Env) -> napi::Result<Event> {
         guard(env, || Ok(self.lock().event()?.into()))
     }
 
-    /// Everything enqueued from now on waits for an event of this device.
+    /// Makes work enqueued from now on wait for an event of this device.
     #[napi(ts_args_type = "event: Event")]
     pub fn wait_for(&self, env: Env, event: Of<Event>) -> napi::Result<()> {
         guard(env, || self.lock().wait_for(&event.inner))
     }
 
-    /// Enqueues the taking of a time.
+    /// Enqueues a timestamp.
     #[napi]
     pub fn timestamp(&self, env: Env) -> napi::Result<Timestamp> {
         guard(env, || Ok(Timestamp { inner: self.lock().timestamp()? }))
     }
 
-    /// From here to `finishRecording`, what is enqueued is recorded instead of run. Uploads, downloads and events can't be.
+    /// Begins a recording, which `finishRecording` ends: work is recorded instead of run. Uploads, downloads and events can't
+    /// be recorded.
     #[napi]
     pub fn start_recording(&self, env: Env) -> napi::Result<()> {
         guard(env, || self.lock().start_recording())
     }
 
-    /// What was recorded.
+    /// Ends the recording and returns it.
     #[napi]
     pub fn finish_recording(&self, env: Env) -> napi::Result<Recording> {
         guard(env, || Ok(Recording { inner: self.lock().finish_recording()? }))
@@ -216,7 +218,7 @@ impl Stream {
         guard(env, || self.lock().replay(&recording.inner))
     }
 
-    /// Hands what was enqueued to the device now, without waiting.
+    /// Hands the enqueued work to the device now, without waiting.
     #[napi]
     pub fn flush(&self, env: Env) -> napi::Result<()> {
         guard(env, || self.lock().flush())
@@ -228,21 +230,21 @@ impl Stream {
         guard(env, || self.lock().synchronize())
     }
 
-    /// `synchronize` on another thread.
+    /// Runs `synchronize` on another thread.
     #[napi(ts_return_type = "Promise<void>")]
     pub fn synchronize_async(&self) -> AsyncTask<Job> {
         let stream = self.inner.clone();
         promise(Ok(move || synchronize(&stream)), |_, ()| Ok(()))
     }
 
-    /// Whether everything enqueued has finished.
+    /// Returns whether everything enqueued has finished.
     #[napi]
     pub fn query(&self, env: Env) -> napi::Result<bool> {
         guard(env, || self.lock().query())
     }
 }
 
-/// A point in a stream, to ask, to wait for, and for other streams to wait for.
+/// A point in a stream. The host can query it or wait for it, and other streams can wait for it.
 #[napi]
 pub struct Event {
     inner: gpu::Event,
@@ -264,19 +266,19 @@ fn wait(event: &gpu::Event, milliseconds: Option<Number>) -> Result<()> {
 
 #[napi]
 impl Event {
-    /// Whether the stream has come there.
+    /// Whether the stream has reached the event.
     #[napi(getter)]
     pub fn is_done(&self, env: Env) -> napi::Result<bool> {
         guard(env, || self.inner.is_done())
     }
 
-    /// Waits until it has; at most so many milliseconds where they are given, and `not_ready` if they did not suffice.
+    /// Waits until the stream has reached the event, for at most `milliseconds` if given. `not_ready` after that time.
     #[napi(ts_args_type = "milliseconds?: number")]
     pub fn wait(&self, env: Env, milliseconds: Option<Number>) -> napi::Result<()> {
         guard(env, || wait(&self.inner, milliseconds))
     }
 
-    /// `wait` on another thread.
+    /// Runs `wait` on another thread.
     #[napi(ts_args_type = "milliseconds?: number", ts_return_type = "Promise<void>")]
     pub fn wait_async(&self, milliseconds: Option<Number>) -> AsyncTask<Job> {
         let event = self.inner.clone();
@@ -284,7 +286,7 @@ impl Event {
     }
 }
 
-/// Bytes on their way to the host.
+/// Bytes that are being copied to the host.
 #[napi]
 pub struct Download {
     inner: Arc<Mutex<Option<gpu::Download>>>,
@@ -307,13 +309,13 @@ fn take(download: &Mutex<Option<gpu::Download>>) -> Result<Vec<u8>> {
 
 #[napi]
 impl Download {
-    /// Bytes.
+    /// The number of bytes.
     #[napi(getter)]
     pub fn size(&self) -> f64 {
         self.size as f64
     }
 
-    /// Whether they have arrived; true once they were taken.
+    /// Whether the bytes have arrived. Also true once they were taken.
     #[napi(getter)]
     pub fn is_done(&self, env: Env) -> napi::Result<bool> {
         guard(env, || match &*self.inner.lock().unwrap_or_else(PoisonError::into_inner) {
@@ -322,14 +324,14 @@ impl Download {
         })
     }
 
-    /// Waits for them and takes them, once.
+    /// Waits for the bytes and returns them. They can be taken once.
     #[napi(ts_return_type = "Uint8Array")]
     pub fn to_bytes(&self, env: Env) -> napi::Result<Unknown<'static>> {
         let bytes = guard(env, || take(&self.inner))?;
         bytes_of(env, &bytes)
     }
 
-    /// `toBytes` on another thread.
+    /// Runs `toBytes` on another thread.
     #[napi(ts_return_type = "Promise<Uint8Array>")]
     pub fn to_bytes_async(&self) -> AsyncTask<Job> {
         let download = self.inner.clone();
@@ -337,7 +339,7 @@ impl Download {
     }
 }
 
-/// A time that the device took.
+/// A timestamp of a device.
 #[napi]
 pub struct Timestamp {
     inner: gpu::Timestamp,
@@ -345,14 +347,14 @@ pub struct Timestamp {
 
 #[napi]
 impl Timestamp {
-    /// Nanoseconds since an earlier one of the same device; `not_ready` before both were taken.
+    /// Returns the nanoseconds since an earlier timestamp of the same device. `not_ready` before both are taken.
     #[napi(ts_args_type = "earlier: Timestamp")]
     pub fn since(&self, env: Env, earlier: Of<Timestamp>) -> napi::Result<f64> {
         guard(env, || Ok(self.inner.since(&earlier.inner)? as f64))
     }
 }
 
-/// Work that was recorded, to be run any number of times. It keeps the buffers and kernels that it uses.
+/// Recorded work, to be run any number of times. It keeps the buffers and kernels that it uses.
 #[napi]
 pub struct Recording {
     inner: gpu::Recording,

@@ -1,7 +1,7 @@
-//! `Tensor`: its class is written with Node-API itself, as making and passing tensors is most of a small call.
+//! The class `Tensor`, written with Node-API directly, because making and passing tensors is most of the cost of a small call.
 //!
 //! napi-rs keeps two tables for every object and locks a third for every argument, which takes longer than `relu` of 16
-//! numbers. Here a handle is one allocation and one entry in a table of this thread's.
+//! numbers. Here a handle takes one allocation and one entry in a table of its thread.
 
 use adead::{DType, Result, Tensor, TensorCacheUse};
 use adead_node_support::args::{Dims, Text, named};
@@ -16,18 +16,18 @@ use std::ffi::c_void;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::ptr::null_mut;
 
-/// What an object of the class holds.
+/// The data behind a `Tensor` object.
 struct Handle {
-    /// `None` once the object is known to be garbage: node frees handles only between two turns of its event loop.
+    /// `None` once the object is known to be garbage. Node frees handles only between turns of its event loop.
     tensor: Option<Tensor>,
-    /// Bytes that V8 was told of.
+    /// The bytes reported to V8.
     reported: i64,
 }
 
-/// What a handle takes besides the elements: it, the tensor's description, node's and V8's records.
+/// The bytes of a handle besides the elements: the handle, the tensor's description, Node's and V8's records.
 const OVERHEAD: i64 = 512;
 
-/// Handles may take so many bytes more before the dead ones among them are looked for.
+/// How many bytes handles must gain before the next search for dead ones.
 const SWEEP_STEP: i64 = 32 << 20;
 
 /// A hash for addresses.
@@ -51,13 +51,14 @@ impl Hasher for AddressHasher {
 type HandleTable = HashMap<usize, sys::napi_ref, BuildHasherDefault<AddressHasher>>;
 
 thread_local! {
-    /// The class, in this thread's environment, which holds it.
+    /// The class of this thread's environment, which owns the reference.
     static CLASS: Cell<sys::napi_ref> = const { Cell::new(null_mut()) };
-    /// The handles of this thread by their address, each with a weak reference to its object: what is not here is none.
+    /// This thread's handles by address, each with a weak reference to its object. An address that is missing here is not a
+    /// handle.
     static LIVE: RefCell<HandleTable> = RefCell::default();
-    /// A tensor on its way into the object that is being constructed for it.
+    /// The tensor for the object that is being constructed.
     static UNDER_CONSTRUCTION: Cell<Option<Tensor>> = const { Cell::new(None) };
-    /// Bytes of all handles, and at how many of them to look for dead ones.
+    /// The bytes of all handles, and the number of bytes at which to search for dead ones.
     static HANDLE_BYTES: Cell<(i64, i64)> = const { Cell::new((0, SWEEP_STEP)) };
 }
 
@@ -84,10 +85,10 @@ pub fn define(exports: Object<'_>, env: Env) -> napi::Result<()> {
     crate::run::define(&mut exports, env)
 }
 
-/// `new Tensor(data, dims, dtype?)`, and what [`make`] asks for.
+/// Constructs a tensor for `new Tensor(data, dims, dtype?)`, and for [`make`].
 unsafe extern "C" fn construct(env: sys::napi_env, info: sys::napi_callback_info) -> sys::napi_value {
     let (mut this, mut arguments, mut count) = (null_mut(), [null_mut(); 3], 3);
-    // SAFETY: the environment and the call that node gave.
+    // SAFETY: Node gave the environment and the call.
     unsafe { sys::napi_get_cb_info(env, info, &mut count, arguments.as_mut_ptr(), &mut this, null_mut()) };
     let made = caught(|| match UNDER_CONSTRUCTION.take() {
         Some(tensor) => Ok(Ok(tensor)),
@@ -95,7 +96,7 @@ unsafe extern "C" fn construct(env: sys::napi_env, info: sys::napi_callback_info
     });
     match made {
         Ok(Ok(tensor)) => wrap(env, this, tensor),
-        // The exception is pending or thrown here.
+        // The exception is pending already, or is thrown here.
         Ok(Err(error)) => {
             // SAFETY: on the environment's thread.
             unsafe { napi::JsError::from(error).throw_into(env) }
@@ -114,7 +115,7 @@ fn from_arguments(
     [data, dims, dtype]: [sys::napi_value; 3],
 ) -> napi::Result<Tensor> {
     let mut target = null_mut();
-    // SAFETY: the environment and the call that node gave; a missing argument is `undefined`.
+    // SAFETY: Node gave the environment and the call; a missing argument is `undefined`.
     let (data, dims, dtype) = unsafe {
         check_status!(sys::napi_get_new_target(env, info, &mut target))?;
         if target.is_null() {
@@ -132,15 +133,15 @@ fn from_arguments(
     guard(Env::from_raw(env), || Tensor::from_bytes(data.bytes(), data.dtype(dtype.as_deref())?, &dims))
 }
 
-/// An array of booleans.
+/// Reads an array of booleans.
 ///
 /// # Safety
-/// The environment of this call and an array of it.
+/// `array` is an array of the environment, during its current call.
 unsafe fn bools(env: sys::napi_env, array: sys::napi_value) -> napi::Result<Vec<bool>> {
     let mut values = Vec::new();
     adead_node_support::args::each(env, array, |element| {
         let mut value = false;
-        // SAFETY: as the caller says; what is no boolean is a status.
+        // SAFETY: as the caller guarantees; for a value that is not a boolean the call fails.
         if unsafe { sys::napi_get_value_bool(env, element, &mut value) } != sys::Status::napi_ok {
             return Err(refused(env, "a typed array is wanted, or an array of booleans"));
         }
@@ -155,7 +156,7 @@ fn wrap(env: sys::napi_env, object: sys::napi_value, tensor: Tensor) {
     let reported = tensor.byte_len() as i64 + OVERHEAD;
     let data: *mut c_void = Box::into_raw(Box::new(Handle { tensor: Some(tensor), reported })).cast();
     let (mut reference, mut total) = (null_mut(), 0);
-    // SAFETY: `finalize` is for what `data` is.
+    // SAFETY: `data` is a boxed `Handle`, as `finalize` expects.
     unsafe {
         if sys::napi_wrap(env, object, data, Some(finalize), null_mut(), &mut reference) != sys::Status::napi_ok {
             drop(Box::from_raw(data.cast::<Handle>()));
@@ -175,14 +176,14 @@ fn wrap(env: sys::napi_env, object: sys::napi_value, tensor: Tensor) {
     }
 }
 
-/// An object went; so does its handle.
+/// Frees the handle of a collected object.
 unsafe extern "C" fn finalize(env: sys::napi_env, data: *mut c_void, _: *mut c_void) {
-    // SAFETY: `wrap` gave it, and this is called once.
+    // SAFETY: `wrap` made the box, and Node calls this once for it.
     let handle = unsafe { Box::from_raw(data.cast::<Handle>()) };
-    // A worker's table may be gone before its last objects.
+    // When a worker ends, its table may be destroyed before its last objects.
     let reference = LIVE.try_with(|live| live.borrow_mut().remove(&(data as usize))).ok().flatten();
     let mut total = 0;
-    // SAFETY: the environment is there until this returns.
+    // SAFETY: the environment exists until this returns.
     unsafe {
         sys::napi_adjust_external_memory(env, -handle.reported, &mut total);
         if let Some(reference) = reference {
@@ -195,15 +196,15 @@ unsafe extern "C" fn finalize(env: sys::napi_env, data: *mut c_void, _: *mut c_v
     });
 }
 
-/// Frees the tensors of objects that the collector has taken: it finds them during a loop that never lets node's event loop
-/// turn, and node calls [`finalize`] only there.
+/// Frees the tensors of objects that have been garbage-collected. A loop that never yields to Node's event loop needs this:
+/// Node calls [`finalize`] only from the event loop.
 #[cold]
 fn sweep_collected(env: sys::napi_env) {
     let mut freed = 0;
     LIVE.with_borrow(|live| {
         for (&address, &reference) in live {
             let (mut scope, mut object) = (null_mut(), null_mut());
-            // SAFETY: references of this environment; a handle stays until `finalize` takes it out of the table.
+            // SAFETY: references of this environment; a handle lives until `finalize` removes it from the table.
             unsafe {
                 sys::napi_open_handle_scope(env, &mut scope);
                 let status = sys::napi_get_reference_value(env, reference, &mut object);
@@ -224,12 +225,13 @@ fn sweep_collected(env: sys::napi_env) {
     HANDLE_BYTES.set((held, next_sweep(held)));
 }
 
-/// At how many bytes to look for dead handles: as much again as there is, so that looking takes a constant share of the time.
+/// Returns at how many bytes to search for dead handles next. It is at least twice `held`, so the searches take a constant
+/// share of the time.
 fn next_sweep(held: i64) -> i64 {
     held + held.max(SWEEP_STEP)
 }
 
-/// A new object with a tensor.
+/// Makes a new object for a tensor.
 pub fn make(env: sys::napi_env, tensor: Tensor) -> napi::Result<sys::napi_value> {
     let (mut class, mut object) = (null_mut(), null_mut());
     UNDER_CONSTRUCTION.set(Some(tensor));
@@ -243,7 +245,7 @@ pub fn make(env: sys::napi_env, tensor: Tensor) -> napi::Result<sys::napi_value>
     Ok(object)
 }
 
-/// The tensor that a value is; `None` if it is none.
+/// Returns the tensor of a value, or `None` if the value is not a tensor.
 pub fn tensor_of(env: sys::napi_env, value: sys::napi_value) -> Option<Tensor> {
     let mut data = null_mut();
     // SAFETY: the environment of this call and a value of it.
@@ -251,11 +253,11 @@ pub fn tensor_of(env: sys::napi_env, value: sys::napi_value) -> Option<Tensor> {
     if status != sys::Status::napi_ok || LIVE.with_borrow(|live| !live.contains_key(&(data as usize))) {
         return None;
     }
-    // SAFETY: what is in the table is a handle.
+    // SAFETY: every address in the table is a handle.
     unsafe { (*data.cast::<Handle>()).tensor.clone() }
 }
 
-/// A tensor as argument or result.
+/// A tensor as an argument or a result.
 pub struct Value(pub Tensor);
 
 impl FromNapiValue for Value {
@@ -273,7 +275,7 @@ impl ToNapiValue for Value {
     }
 }
 
-/// The dtype of that name.
+/// Returns the dtype of this name.
 pub fn dtype(name: &str) -> Result<DType> {
     name.parse()
 }
@@ -296,20 +298,20 @@ pub fn tensor_reshape(env: Env, tensor: Value, dims: Dims) -> napi::Result<Value
     guard(env, || Ok(Value(tensor.0.reshape(&dims)?)))
 }
 
-/// What tensors keep on a device.
+/// The use of a device's memory by tensors.
 #[napi(object)]
 pub struct TensorCache {
-    /// The most bytes that tensors keep there.
+    /// The most bytes that tensors may keep there.
     pub budget: f64,
-    /// Bytes that they keep; more than the budget only where one operation needs them.
+    /// The bytes that they keep. More than `budget` only if one operation needs them.
     pub used: f64,
-    /// How many tensors do.
+    /// The number of tensors with a copy there.
     pub tensors: f64,
-    /// How often an operand of an operation was there.
+    /// How often an operand already had a copy there.
     pub hits: f64,
-    /// How often one had to be moved there.
+    /// How often an operand had to be copied there.
     pub misses: f64,
-    /// How often one had to leave for others.
+    /// How often a copy was evicted.
     pub evictions: f64,
 }
 
@@ -377,7 +379,7 @@ pub fn tensor_to_bytes(env: Env, tensor: Value) -> napi::Result<Unknown<'static>
 /// `tensor.view()`.
 #[napi(skip_typescript)]
 pub fn tensor_view(env: Env, tensor: Value) -> napi::Result<Unknown<'static>> {
-    // Whoever writes to it writes to all that there is.
+    // GPU copies would not see writes through the view, so they are dropped and the tensor stays in host memory.
     let data = guard(env, || tensor.0.stay_on_host().and_then(|()| tensor.0.host_bytes()))?;
     let (pointer, bytes, dtype) = (data.as_ptr(), data.len(), tensor.0.dtype());
     external(env, pointer.cast_mut(), bytes, Some(dtype), tensor.0)
@@ -389,7 +391,7 @@ pub fn tensor_to_string(tensor: Value) -> String {
     format!("{:?}", tensor.0)
 }
 
-/// For the tests of this module: tensors' objects, their bytes, and all bytes that V8 was told of.
+/// Returns, for this module's tests, the number of tensor objects, their bytes, and all bytes reported to V8.
 #[napi(skip_typescript)]
 pub fn statistics(env: Env) -> napi::Result<Vec<f64>> {
     let told = env.adjust_external_memory(0)?;

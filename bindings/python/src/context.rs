@@ -25,16 +25,16 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 use std::path::PathBuf;
 
-/// Opened devices; every operation is a method of it. Threads may share one.
+/// Opened devices, with every operation as a method. Threads may share one.
 ///
-/// `Context(device=None, isa=None, threads=None, precision=None)`: a device is "auto", "cpu", "cuda:1", "vulkan", a part of a GPU's name or
-/// its UUID; several as one are "hybrid" (the CPU and every GPU) or names with commas between them; None is what the
-/// environment and adead.toml say.
+/// `Context(device=None, isa=None, threads=None, precision=None)`: `device` is "auto", "cpu", "cuda:1", "vulkan", a part of a
+/// GPU's name or its UUID. "hybrid" (the CPU and every GPU), or names separated by commas, open several devices as one. None
+/// takes what the environment or adead.toml says. `precision` is the default precision; None is "f32".
 #[pyclass(frozen, subclass, module = "adead", name = "Context")]
 #[derive(Clone)]
 pub struct PyContext {
     pub inner: Context,
-    /// Whether the processor is its only device.
+    /// Whether the CPU is the only device.
     pub alone: bool,
 }
 
@@ -66,12 +66,12 @@ impl Source {
 }
 
 impl PyContext {
-    /// A context for Python.
+    /// Makes a context for Python.
     pub fn of(inner: Context) -> PyContext {
         PyContext { alone: inner.devices().len() == 1, inner }
     }
 
-    /// The id of the device that its buffers and streams are on.
+    /// Returns the id of the device of the context's buffers and streams.
     fn working(&self) -> &str {
         self.inner.working_device().map_or("cpu", |info| &info.id)
     }
@@ -88,7 +88,7 @@ impl PyContext {
     }
 }
 
-/// The only words for threads and instruction sets are core's.
+/// Makes the core's options. The core parses the names, so this binding has no list of them.
 fn context_options(isa: Option<&str>, threads: Option<usize>, precision: Option<&str>) -> Result<ContextOptions> {
     let isa = isa.map(|name| name.parse::<Isa>()).transpose()?;
     Ok(ContextOptions { isa, threads, precision: precision.map(str::parse).transpose()? })
@@ -110,7 +110,7 @@ impl PyContext {
         Ok(PyContext::of(detached(py, open)?))
     }
 
-    /// Runs any operation by its name on a sequence of operands, None where an optional one is left out; attributes are
+    /// Runs any operation by its name on a sequence of operands. None stands for an absent optional operand. Attributes are
     /// keywords.
     #[pyo3(signature = (op, operands, **attributes))]
     fn run(
@@ -125,8 +125,8 @@ impl PyContext {
         Ok(PyTensor(operations::run_operands(py, self, op, &attrs, &sequence(operands)?)?))
     }
 
-    /// Packs a matrix that is matmul's b many times. It is for products of the context's precision at this time: another
-    /// precision in a product raises InvalidArgumentError.
+    /// Packs a matrix that is the b of many matmuls. The packed matrix is for products of the precision that the context has
+    /// now; a product of another precision raises InvalidArgumentError.
     #[pyo3(signature = (b, trans_b=None))]
     fn pack(&self, py: Python<'_>, b: &Bound<'_, PyAny>, trans_b: Option<&Bound<'_, PyAny>>) -> Result<PyPacked> {
         let mut attrs = Attrs::default();
@@ -137,18 +137,19 @@ impl PyContext {
         Ok(PyPacked(interruptible(py, || self.inner.pack(&b, attrs.trans_b))?))
     }
 
-    /// Begins to record operations that are to be run as a whole.
+    /// Makes an empty pipeline, which records operations and runs them as a whole.
     fn pipeline(&self) -> PyPipeline {
         PyPipeline::new(&self.inner)
     }
 
-    /// How the cache of what `Pipeline.execute` compiled was used: its entries, the most that it holds, hits and misses.
+    /// Returns how the cache of compiled pipelines was used, by `Pipeline.execute` and by runs of programs: `entries`, the
+    /// limit `most`, `hits` and `misses`.
     fn pipeline_cache<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyDict>> {
         cache_use(py, &self.inner)
     }
 
-    /// What tensors keep on one of its devices, by its name: `budget` and `used` in bytes, how many `tensors`, `hits`, `misses` and
-    /// `evictions` there were. Nothing on the CPU and on a GPU that was not used yet.
+    /// Returns the memory that tensors use on one of the context's devices, by its name: `budget` and `used` in bytes, and the
+    /// numbers of `tensors`, `hits`, `misses` and `evictions`. All are 0 for the CPU and for a GPU that was not used yet.
     fn tensor_cache<'py>(&self, py: Python<'py>, device: &str) -> Result<Bound<'py, PyDict>> {
         let TensorCacheUse { budget, used, tensors, hits, misses, evictions } = self.inner.tensor_cache(device)?;
         let dict = PyDict::new(py);
@@ -159,15 +160,15 @@ impl PyContext {
         Ok(dict)
     }
 
-    /// The most bytes that tensors may keep on each of its GPUs; half of its memory where this was not called. Those that were
-    /// not used for longest leave, now and when others come; no value is lost.
+    /// Sets the most bytes that tensors may keep on each of the context's GPUs. The default is half of the GPU's memory. The
+    /// least recently used copies are evicted, now and when others are added. No value is lost.
     fn set_tensor_cache(&self, py: Python<'_>, bytes: u64) -> Result<()> {
         detached(py, || self.inner.set_tensor_cache(bytes))
     }
 
-    /// How products are computed whose `precision` is not said: "f32", "fixed24" or "fixed16". It holds for calls, pipelines and
-    /// programs that begin or are compiled after it is set. At first it is "f32". Layers keep what the context had when they
-    /// were made.
+    /// The default precision, "f32", "fixed24" or "fixed16": the precision of products for which none is given. It applies to
+    /// calls, pipelines and programs that start or are compiled later. The initial value is "f32", unless `Context` was given
+    /// another. Layers keep the precision that the context had when they were made.
     #[getter]
     fn precision(&self) -> &'static str {
         self.inner.precision().name()
@@ -179,38 +180,39 @@ impl PyContext {
         Ok(())
     }
 
-    /// Returns a context of the same devices, threads, profile and settings, whose precision is its own: setting either's does
-    /// not change the other's. So a layer or a pipeline can have another precision than the rest of a model:
+    /// Returns a context with the same devices, threads, profile and settings, and a default precision of its own: setting one
+    /// does not change the other. This gives a layer or a pipeline another precision than the rest of a model:
     /// ``Linear(weight, context=ctx.with_precision("fixed24"))``.
     fn with_precision(&self, precision: &str) -> Result<PyContext> {
         Ok(PyContext::of(self.inner.with_precision(precision.parse()?)))
     }
 
-    /// Begins to record what it and its streams do, in every thread: an `adead.Profile`, for a `with` block. `records` is how
-    /// many it keeps, 65,536 where it is None; what is beyond is only counted. InvalidArgumentError while another is under way.
+    /// Starts to record the work of the context and its streams, in every thread. Returns an `adead.Profile` for a `with`
+    /// block. It keeps at most `records` records, 65,536 by default; further ones are only counted. InvalidArgumentError while
+    /// another is active.
     #[pyo3(signature = (*, records=None))]
     fn profile<'py>(&self, py: Python<'py>, records: Option<usize>) -> Result<Bound<'py, PyAny>> {
         profile::begin(py, &self.inner, records)
     }
 
-    /// What its device is: the one that it was opened on; the CPU of one that chooses.
+    /// The device that the context was opened on; the CPU if it chooses or divides, the first of several GPUs.
     #[getter]
     fn device(&self) -> PyDevice {
         self.inner.device_info().into()
     }
 
-    /// Every device that it can use.
+    /// Every device that the context can use.
     #[getter]
     fn devices(&self) -> Vec<PyDevice> {
         self.inner.devices().iter().map(Into::into).collect()
     }
 
-    /// The id of the device for work on that many elements.
+    /// Returns the id of the device for work on `elements` elements.
     fn select(&self, elements: usize) -> String {
         self.inner.select(elements).to_string()
     }
 
-    /// On which device `run` with the same arguments would run, why, and what every device would take. Runs nothing.
+    /// Explains where `run` with the same arguments would run: device, reason and every device's estimate. Runs nothing.
     #[pyo3(signature = (op, operands, **attributes))]
     fn explain(
         &self,
@@ -231,37 +233,40 @@ impl PyContext {
         guard(|| Ok(PyExplanation::new(&self.inner.explain(op, &attrs, &operands)?, &self.inner)))
     }
 
-    /// Sends everything to one of its devices by id; None lets the costs decide.
+    /// Sends everything to one of the context's devices, by its id. None lets the cost model decide again.
     #[pyo3(signature = (device))]
     fn force(&self, device: Option<&str>) -> Result<()> {
         Ok(self.inner.dispatcher().force(device)?)
     }
 
-    /// The id of the device that everything is sent to, if it is one.
+    /// The id of the device that runs everything; None if the context chooses among devices.
     #[getter]
     fn forced(&self) -> Option<String> {
         let dispatcher = self.inner.dispatcher();
         dispatcher.forced().map(|device| dispatcher.profiles()[device].id.clone())
     }
 
-    /// From how many elements on operations of a family go to a GPU; None lets the costs decide.
+    /// Sets the threshold of a family: operations with at least `elements` elements run on a GPU, smaller ones on the CPU. None
+    /// lets the cost model decide.
     #[pyo3(signature = (family, elements))]
     fn set_threshold(&self, family: &str, elements: Option<usize>) -> Result<()> {
         self.inner.dispatcher().set_threshold(family.parse::<Family>()?, elements);
         Ok(())
     }
 
-    /// The threshold that was set for a family.
+    /// Returns the threshold that was set for a family; None if there is none.
     fn threshold(&self, family: &str) -> Result<Option<usize>> {
         Ok(self.inner.dispatcher().threshold(family.parse::<Family>()?))
     }
 
-    /// The memory of its GPU, or of the host where it has none.
+    /// Returns the memory use of the GPU, or of the host without one: `total`, `free`, `held` and `used` in bytes, and the
+    /// number of `allocations`.
     fn memory<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyDict>> {
         device::memory_use(py, &detached(py, || self.inner.memory())?)
     }
 
-    /// Gives back what is kept for the next work: scratch memory and threads.
+    /// Frees what is kept for later work: scratch memory, cached pipelines, and GPU copies of tensors that are also in host
+    /// memory. Worker threads end.
     fn trim(&self, py: Python<'_>) -> Result<()> {
         detached(py, || {
             self.inner.trim();
@@ -269,9 +274,9 @@ impl PyContext {
         })
     }
 
-    /// A buffer on its GPU, in host memory where it has none: with a copy of an array or of numbers, or zeroed with `size`
-    /// elements of `dtype`, or zeroed with `nbytes` bytes. What it was made of is remembered for `read`. Numbers and zeros are f32
-    /// unless `dtype` says otherwise.
+    /// Makes a buffer on the GPU, or in host memory without one. It holds a copy of an array or of numbers, or zeros: `size`
+    /// elements of `dtype`, or `nbytes` bytes. Dtype and shape become the defaults of `read`. Numbers and zeros are f32 unless
+    /// `dtype` is given.
     #[pyo3(signature = (data=None, *, size=None, nbytes=None, dtype=None))]
     fn buffer(
         &self,
@@ -295,8 +300,8 @@ impl PyContext {
         }
     }
 
-    /// A tensor of what has DLPack on the CPU, and a buffer over what is on this context's CUDA device, which shares its
-    /// memory; `copy=True` copies, `copy=False` makes a needed copy an error.
+    /// Imports an object with DLPack: a tensor of memory on the CPU, or a buffer that shares memory on this context's CUDA
+    /// device. `copy=True` copies; `copy=False` raises an error if a copy is needed.
     #[allow(clippy::wrong_self_convention, reason = "Python's name for it")]
     #[pyo3(signature = (x, /, *, copy=None))]
     fn from_dlpack<'py>(
@@ -308,7 +313,7 @@ impl PyContext {
         dlpack::import_on(py, self, x, copy)
     }
 
-    /// A kernel from SPIR-V, a path or bytes: with another entry point than `main`, specialization constants by id.
+    /// Loads a kernel from SPIR-V, a path or bytes. `entry` is `main` by default; specialization `constants` are by id.
     #[pyo3(signature = (source, *, entry=None, constants=None, workgroup=None))]
     fn load_spirv(
         &self,
@@ -321,7 +326,8 @@ impl PyContext {
         self.load(py, source, options(entry, constants, workgroup)?, Context::load_spirv_with)
     }
 
-    /// A kernel from PTX, a path or bytes: its first or the one of that name, with workgroups of a size that it leaves open.
+    /// Loads a kernel from PTX, given as a path or bytes. `entry` is the kernel's name, by default the first. `workgroup` sets
+    /// the threads of a workgroup if the module does not fix them.
     #[pyo3(signature = (source, *, entry=None, constants=None, workgroup=None))]
     fn load_ptx(
         &self,
@@ -334,7 +340,7 @@ impl PyContext {
         self.load(py, source, options(entry, constants, workgroup)?, Context::load_ptx_with)
     }
 
-    /// A kernel from a cubin or fatbin, a path or bytes.
+    /// Loads a kernel from a cubin or fatbin, given as a path or bytes.
     #[pyo3(signature = (source, *, entry=None, constants=None, workgroup=None))]
     fn load_cubin(
         &self,
@@ -347,12 +353,12 @@ impl PyContext {
         self.load(py, source, options(entry, constants, workgroup)?, Context::load_cubin_with)
     }
 
-    /// A program from an .adead file, or in an older format.
+    /// Loads a program from an .adead file or from a file in an older format.
     fn load_adead(&self, py: Python<'_>, path: PathBuf) -> Result<PyProgram> {
         Ok(PyProgram::new(detached(py, || self.inner.load_adead(path))?))
     }
 
-    /// The same module as another kernel: another entry point, other constants, another workgroup.
+    /// Makes another kernel from the same module, with another entry point, constants or workgroup.
     #[pyo3(signature = (kernel, *, entry=None, constants=None, workgroup=None))]
     fn create_pipeline(
         &self,
@@ -366,8 +372,9 @@ impl PyContext {
         Ok(PyKernel(detached(py, || self.inner.create_pipeline(kernel, &options))?))
     }
 
-    /// Enqueues a kernel over workgroups in x, y, z, with buffers in the order of their set and binding. `push` is a number, numbers
-    /// in the module's order, a dict or dataclass of numbers by name, or bytes. It returns at once; reading a buffer, or `wait`, waits.
+    /// Enqueues a kernel over workgroups in x, y, z, with buffers in the order of their set and binding. `push` is a number,
+    /// numbers in the module's order, a dict or dataclass of numbers by name, or bytes. The call returns at once; `wait` and
+    /// reading a buffer wait.
     #[pyo3(signature = (kernel, *buffers, groups, push=None))]
     fn dispatch(
         &self,
@@ -389,31 +396,31 @@ impl PyContext {
         interruptible(py, || self.inner.wait())
     }
 
-    /// The point after everything that the context enqueued.
+    /// Returns an event at the point after everything that the context enqueued.
     fn event(&self, py: Python<'_>) -> Result<PyEvent> {
         Ok(PyEvent::new(detached(py, || self.inner.event())?, self.working()))
     }
 
-    /// The same for the host to wait for.
+    /// Returns the same event as `event`, for the host to wait for.
     fn fence(&self, py: Python<'_>) -> Result<PyEvent> {
         Ok(PyEvent::new(detached(py, || self.inner.fence())?, self.working()))
     }
 
-    /// A stream of its own. On an NVIDIA GPU through CUDA the work of one with high priority begins before that of other streams where
-    /// both wait; elsewhere it is an ordinary stream.
+    /// Makes a new stream. On an NVIDIA GPU through CUDA, waiting work of a stream with `high_priority` begins before that of
+    /// other streams. Elsewhere the priority has no effect.
     #[pyo3(signature = (*, high_priority = false))]
     fn stream(&self, py: Python<'_>, high_priority: bool) -> Result<PyStream> {
         let priority = if high_priority { Priority::High } else { Priority::Normal };
         Ok(PyStream::new(detached(py, || self.inner.stream_with(priority))?))
     }
 
-    /// Makes it the default context inside the block, for this thread and this task of asyncio.
+    /// Makes the context the default one inside the block, for this thread and this asyncio task.
     fn __enter__(slf: Bound<'_, PyContext>) -> Result<Bound<'_, PyContext>> {
         current::enter(&slf)?;
         Ok(slf)
     }
 
-    /// Waits for what was enqueued, and gives back what is kept for the next work. The default context is the one from before.
+    /// Restores the default context of before the block, waits for enqueued work, and trims the context.
     #[pyo3(signature = (*_exception))]
     fn __exit__(slf: Bound<'_, PyContext>, py: Python<'_>, _exception: &Bound<'_, PyTuple>) -> Result<()> {
         current::leave(&slf)?;
@@ -427,7 +434,7 @@ impl PyContext {
     }
 }
 
-/// The best GPU of the machine, as a context. `GPU(device=None)`: "cuda", "vulkan:0", a part of its name or its UUID.
+/// A context on the best GPU. `GPU(device=None)`: `device` is "cuda", "vulkan:0", a part of a GPU's name or its UUID.
 #[pyclass(frozen, extends = PyContext, module = "adead", name = "GPU")]
 pub struct PyGpu;
 

@@ -1,8 +1,8 @@
-//! The default context, on which the module's functions and tensors' methods and operators run.
+//! The default context. The module's functions, and tensors' methods and operators, run on it.
 //!
-//! Inside `with Context(…):` it is that context, for the thread and the asyncio task that entered; a context variable
-//! of Python holds it. Elsewhere it is the one that was set, or else the one that the environment and adead.toml name,
-//! which is opened when it is first needed.
+//! Inside `with Context(…):` it is that context, for the thread and the asyncio task that entered the block; a Python context
+//! variable holds it. Elsewhere it is the context that was set. Without one, it is the context that the environment and
+//! adead.toml name, opened when it is first needed.
 
 use crate::context::PyContext;
 use crate::errors::{Result, detached, guard};
@@ -100,7 +100,7 @@ fn innermost(py: Python<'_>) -> Result<Option<Bound<'_, PyContext>>> {
     }
 }
 
-/// Makes it the default context of this thread and task.
+/// Makes a context the default one of this thread and task.
 pub fn enter(ctx: &Bound<'_, PyContext>) -> Result<()> {
     let py = ctx.py();
     let stack = entered(py)?;
@@ -110,7 +110,7 @@ pub fn enter(ctx: &Bound<'_, PyContext>) -> Result<()> {
     Ok(())
 }
 
-/// Undoes the innermost [`enter`] of it. If this thread or task has not entered it, nothing changes.
+/// Undoes the innermost [`enter`] of a context. If this thread or task has not entered it, nothing changes.
 pub fn leave(ctx: &Bound<'_, PyContext>) -> Result<()> {
     guard(|| {
         let py = ctx.py();

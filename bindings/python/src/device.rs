@@ -6,31 +6,31 @@ use adead::hardware::{self, Cache, Gpu, Hardware};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// What a device says about itself.
+/// Describes a device.
 #[pyclass(frozen, get_all, from_py_object, module = "adead", name = "Device")]
 #[derive(Clone)]
 pub struct PyDevice {
-    /// How to open it: "cpu", "cuda:0".
+    /// The id that opens it: "cpu", "cuda:0".
     id: String,
-    /// What its maker calls it.
+    /// The vendor's name for it.
     name: String,
     /// How it keeps the arithmetic contract: "native" or "emulated".
     contract: &'static str,
-    /// What its kernels are built for.
+    /// The target of its kernels: an instruction set, a compute capability, a version of Vulkan.
     arch: String,
-    /// Execution units that work at once; 0 where the driver does not tell.
+    /// The number of execution units that work at the same time; 0 if the driver doesn't report it.
     units: usize,
-    /// Bytes of memory, 0 where unknown.
+    /// Bytes of memory; 0 if unknown.
     memory: u64,
-    /// "cpu", "discrete", "integrated", "virtual" or "software".
+    /// The kind: "cpu", "discrete", "integrated", "virtual" or "software".
     kind: &'static str,
-    /// Its maker.
+    /// Its vendor.
     vendor: String,
-    /// Its driver with the version; empty for a processor.
+    /// Its driver, with the version; empty for a CPU.
     driver: String,
-    /// What names this very device, in hex; None for a processor.
+    /// The driver's unique identifier of this physical device, in hex; None for a CPU.
     uuid: Option<String>,
-    /// Where it is on the PCI bus, where the driver tells.
+    /// The PCI address, as "0000:65:00.0"; None for a CPU, and if the driver doesn't report it.
     bus: Option<String>,
 }
 
@@ -61,7 +61,7 @@ impl PyDevice {
     }
 }
 
-/// A device's memory in bytes.
+/// Returns a device's memory use as a dict: bytes, and the number of allocations.
 pub fn memory_use<'py>(py: Python<'py>, memory: &MemoryUse) -> Result<Bound<'py, PyDict>> {
     let MemoryUse { total, free, held, used, allocations } = *memory;
     let dict = PyDict::new(py);
@@ -77,9 +77,9 @@ pub fn memory_use<'py>(py: Python<'py>, memory: &MemoryUse) -> Result<Bound<'py,
 #[pyclass(frozen, get_all, from_py_object, module = "adead", name = "Cache")]
 #[derive(Clone)]
 pub struct PyCache {
-    /// 1 is the nearest.
+    /// The level; 1 is the nearest to the core.
     level: u8,
-    /// Bytes.
+    /// The size in bytes.
     size: usize,
     /// Bytes of a line.
     line: usize,
@@ -98,13 +98,13 @@ impl PyCache {
 pub struct PyCpu {
     /// "GenuineIntel", "AuthenticAMD" …
     vendor: String,
-    /// The maker's name for it.
+    /// The vendor's name for it.
     model: String,
     /// Physical cores that this process may use.
     cores: usize,
     /// Hardware threads that this process may use.
     threads: usize,
-    /// Nominal frequency in MHz, 0 where unknown.
+    /// The nominal frequency in MHz; 0 if unknown.
     frequency_mhz: u32,
     /// The caches, the nearest first.
     caches: Vec<PyCache>,
@@ -119,13 +119,13 @@ impl PyCpu {
     }
 }
 
-/// A GPU with every way to it.
+/// A GPU, and every backend that sees it.
 #[pyclass(frozen, get_all, from_py_object, module = "adead", name = "GpuInfo")]
 #[derive(Clone)]
 pub struct PyGpuInfo {
-    /// What it is through the backend that is preferred.
+    /// The GPU as its preferred backend sees it.
     info: PyDevice,
-    /// What it is through each backend, the preferred one first.
+    /// The GPU as each backend sees it, the preferred one first.
     backends: Vec<PyDevice>,
 }
 
@@ -148,9 +148,9 @@ pub struct PyHardware {
     memory_available: u64,
     /// The GPUs, the preferred one first.
     gpus: Vec<PyGpuInfo>,
-    /// The mode that suits the machine, "cpu", "gpu" or "hybrid": a name that `Context` takes.
+    /// The recommended mode for this machine: "cpu", "gpu" or "hybrid", a name that `Context` takes.
     recommended_mode: &'static str,
-    /// The same.
+    /// The same as `recommended_mode`.
     recommended: &'static str,
 }
 
@@ -181,7 +181,7 @@ impl PyHardware {
     }
 }
 
-/// Looks at the machine: processor, memory, GPUs and the mode that suits it.
+/// Describes the machine: processor, memory, GPUs and the recommended mode.
 #[pyfunction(name = "hardware")]
 pub fn report(py: Python<'_>) -> Result<PyHardware> {
     Ok(detached(py, || Ok(hardware::detect()))?.into())

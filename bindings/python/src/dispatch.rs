@@ -1,4 +1,4 @@
-//! Why an operation runs where it runs.
+//! Explanations of why an operation runs on a device.
 
 use adead::Context;
 use adead::dispatch::{Estimate, Explanation};

@@ -16,7 +16,7 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 #[pyclass(frozen, module = "adead", name = "Buffer", weakref)]
 pub struct PyBuffer {
     buffer: Buffer,
-    /// The context that waits for the buffer's device, and casts.
+    /// The context, which waits for the buffer's device and casts data.
     ctx: Context,
     meta: Meta,
 }
@@ -152,7 +152,7 @@ impl PyBuffer {
         Ok(PyTensor(detached(py, || self.buffer.to_tensor(offset, &meta))?))
     }
 
-    /// Waits for enqueued work, and returns the buffer as bytes; `nbytes` None is all from the byte offset on.
+    /// Waits for enqueued work, and returns `nbytes` bytes from a byte offset on; None is all of the rest.
     #[pyo3(signature = (offset=0, nbytes=None))]
     fn read_bytes<'py>(&self, py: Python<'py>, offset: usize, nbytes: Option<usize>) -> Result<Bound<'py, PyBytes>> {
         let size = nbytes.unwrap_or(self.buffer.size().saturating_sub(offset));
@@ -303,9 +303,9 @@ impl PyKernel {
 pub struct PyParameter {
     /// The descriptor set and the binding.
     slot: (u32, u32),
-    /// The least bytes that a buffer for it must have.
+    /// The least number of bytes that a buffer for it must have.
     least: u64,
-    /// Bytes of an element of its runtime-sized array; 0 without one.
+    /// Bytes of an element of its runtime-sized array; 0 if it has none.
     stride: u64,
     /// Whether the kernel declares that it never writes the buffer.
     readonly: bool,
@@ -319,7 +319,7 @@ impl PyParameter {
     }
 }
 
-/// Returns a kernel's options. Constants are ints, bools, or floats by their f32.
+/// Returns a kernel's options. Constants are ints, bools or floats; a float is rounded to f32.
 pub fn options(
     entry: Option<String>,
     constants: Option<&Bound<'_, PyDict>>,

@@ -1,9 +1,9 @@
-//! Passes the runtime's messages to the module `logging`.
+//! Passes the runtime's messages to Python's `logging` module.
 //!
-//! A message may come from any thread, with or without the GIL, while the runtime holds a lock of its own. Taking the
-//! GIL there could wait for a thread that holds the GIL and waits for that lock. So a message is only kept, and the
-//! interpreter is asked to call back. It does so in its main thread between two steps of a program. Then
-//! `adead/_log.py` passes the message to `logging`.
+//! A message may come from any thread, with or without the GIL, while the runtime holds one of its locks. Taking the GIL there
+//! could deadlock with a thread that holds the GIL and waits for that lock. So the message is queued, and the interpreter is
+//! asked to call back. It calls back in its main thread, between two bytecode instructions. Then `adead/_log.py` passes the
+//! message to `logging`.
 
 use adead::config::Config;
 use adead::log::{LevelFilter, PREFIX};
@@ -14,7 +14,7 @@ use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The most messages that are kept while the main thread takes none. Newer ones are dropped.
+/// The most messages that are queued until the main thread takes them. Newer ones are dropped.
 const MOST: usize = 1000;
 
 /// The module's logger.

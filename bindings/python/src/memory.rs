@@ -170,7 +170,7 @@ impl PyArena {
 pub struct PyMemory {
     start: NonNull<u8>,
     size: usize,
-    /// Keeps the memory until it is dropped, whatever is freed or reset.
+    /// Keeps the memory alive until it is dropped, even after a free or a reset.
     _owner: Py<PyAny>,
 }
 

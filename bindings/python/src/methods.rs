@@ -1,7 +1,7 @@
 //! Every operation of the core's table as a function of the module and a method of contexts, tensors and pipelines.
 //!
-//! They are made from the table when the module is made, so a new operation of the core needs no line here. They are
-//! plain fast calls ("vectorcall") with one body instead of a hundred of PyO3's: smaller, and faster to call.
+//! They are made from the table when the module is imported, so a new operation of the core needs no line here. They are plain
+//! "vectorcall" functions with one body for all operations. One PyO3 method for each would be larger and slower to call.
 
 use crate::context::PyContext;
 use crate::operations::{Place, call, parameters, repeats};
@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyType;
 use std::ffi::{CString, c_void};
 
-/// The function for Python of operation `OP` of the table at place `PLACE`.
+/// Runs operation `OP` of the table at place `PLACE`, called by Python.
 unsafe extern "C" fn function<const OP: usize, const PLACE: u8>(
     object: *mut PyObject,
     arguments: *const *mut PyObject,
@@ -42,7 +42,7 @@ macro_rules! functions {
     };
 }
 
-// One for each operation, and spares for later ones. Those beyond the table are never handed out.
+// One number for each operation, and spares for later ones. Those beyond the table are never handed out.
 functions!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39
     40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63 64 65 66 67 68 69 70 71 72 73 74 75 76 77 78 79);
 const _: () = assert!(Functions::<0>::ALL.len() >= Op::ALL.len(), "give functions! some more numbers");
@@ -88,7 +88,7 @@ fn documentation(name: &str, op: Op, place: Place) -> String {
         Place::Module => "on the default context",
         Place::Context => "on this context",
         Place::Tensor => "of this tensor on the default context",
-        Place::Pipeline => "of the pipeline's value, which it then is; before there is one, all operands are named",
+        Place::Pipeline => "of the pipeline's value; its result is the next value. The first call names all operands",
     };
     format!("{}\n--\n\nThe operation {} {what}: docs/operations.md.", signature(name, info, place), info.name)
 }
@@ -115,15 +115,15 @@ pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
         };
         module.add(op.name(), function)?;
         method(&contexts, op.name(), op, Place::Context, Functions::<1>::ALL)?;
-        // A tensor is only one of several operands there.
+        // A tensor has no method for operations whose operands are one sequence.
         if !repeats(op) {
             method(&tensors, op.name(), op, Place::Tensor, Functions::<2>::ALL)?;
         }
         method(&pipelines, op.name(), op, Place::Pipeline, Functions::<3>::ALL)?;
     }
-    // The sum that a product can add itself, with the name that the core's chains use.
+    // `bias` is an addition that a product can fuse; the core's chains use the same name.
     method(&pipelines, "bias", Op::Add, Place::Pipeline, Functions::<3>::ALL)?;
-    // `ml_meth` is a union; if its size were wrong, so would be the call.
+    // `ml_meth` is a union. If its size were wrong, Python would read a wrong function pointer.
     const _: () = assert!(size_of::<ffi::PyMethodDefPointer>() == size_of::<*mut c_void>());
     Ok(())
 }

@@ -14,9 +14,9 @@ use pyo3::types::PyTuple;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// A safetensors file: its header is read when it is opened, a tensor when it is asked for.
+/// An open safetensors file. Opening reads the header; a tensor is read when it is asked for.
 ///
-/// ``IoError`` if it can't be read, ``InvalidArgumentError`` if it is not a safetensors file.
+/// ``IoError`` if the file can't be read, ``InvalidArgumentError`` if it is not a safetensors file.
 #[pyclass(frozen, module = "adead.nn", name = "Weights")]
 pub struct PyWeights(Weights);
 
@@ -27,7 +27,7 @@ impl PyWeights {
         Ok(PyWeights(detached(py, || Weights::open(path))?))
     }
 
-    /// The file.
+    /// The file's path.
     #[getter]
     fn path(&self) -> OsString {
         self.0.path().into()
@@ -42,15 +42,15 @@ impl PyWeights {
         name.extract::<String>().is_ok_and(|name| self.0.contains(&name))
     }
 
-    /// A tensor's dimensions. ``InvalidArgumentError`` if there is none of that name.
+    /// Returns a tensor's dimensions. ``InvalidArgumentError`` if there is no tensor of that name.
     fn shape<'py>(&self, py: Python<'py>, name: &str) -> Result<Bound<'py, PyTuple>> {
         Ok(PyTuple::new(py, self.0.dims(name)?)?)
     }
 
-    /// Reads a tensor as f32, f16 and bf16 widened.
+    /// Reads a tensor as f32; f16 and bf16 are widened.
     ///
-    /// ``InvalidArgumentError`` if there is none of that name, ``ShapeMismatchError`` if its dimensions are others,
-    /// ``DtypeMismatchError`` if it has other elements, ``IoError`` if it can't be read.
+    /// ``InvalidArgumentError`` if there is no tensor of that name, ``ShapeMismatchError`` if its dimensions differ,
+    /// ``DtypeMismatchError`` for other elements, ``IoError`` if it can't be read.
     fn tensor(&self, py: Python<'_>, name: &str, shape: Vec<usize>) -> Result<PyTensor> {
         Ok(PyTensor(detached(py, || self.0.tensor(name, &shape))?))
     }

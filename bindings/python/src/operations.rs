@@ -1,4 +1,4 @@
-//! Calls of operations, as functions of the module or as methods, which `methods.rs` makes.
+//! Calls of operations, as functions of the module or as methods. `methods.rs` makes both.
 
 use crate::attributes;
 use crate::context::PyContext;
@@ -15,16 +15,16 @@ use pyo3::types::{PyDict, PyString, PyTuple};
 use smallvec::SmallVec;
 use std::ptr;
 
-/// The operands' objects; None for one that is left out.
+/// The operands' objects; None for an absent one.
 pub type Objects<'py> = SmallVec<[Option<Bound<'py, PyAny>>; 5]>;
 /// The arguments of a call, by parameter.
 type Given<'py> = SmallVec<[Option<Bound<'py, PyAny>>; 12]>;
-/// The operands of a call. Only `concat` can have more than fit in place.
+/// The operands of a call. Only `concat` can have more than five, which need a heap allocation.
 type Operands<'py> = SmallVec<[Operand<'py>; 5]>;
-/// The same as the core's views.
+/// The operands as the core's views.
 type Views<'a> = SmallVec<[Option<View<'a>>; 5]>;
 
-/// The place on which a function is called.
+/// The object that a function is called on.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     /// The module; it uses the default context.
@@ -39,8 +39,8 @@ pub enum Place {
 
 /// Up to this many bytes of operands, no work takes longer than releasing the GIL.
 const FEW: usize = 1024;
-/// Operations and bytes from which the GIL is released. Such work takes some microseconds, of which releasing and
-/// taking the GIL is a few percent. If other threads want the GIL, that takes longer, but then they use the time.
+/// The number of operations and bytes from which the GIL is released. Such work takes some microseconds; releasing and taking
+/// the GIL is a few percent of that. Taking it takes longer if other threads want the GIL, but then they use the time.
 const WORTH: f64 = 65_536.0;
 
 /// Returns whether work ends before other threads could use the GIL.
@@ -72,7 +72,7 @@ pub fn run(py: Python<'_>, ctx: &PyContext, op: Op, attrs: &Attrs, views: &[Opti
     interruptible(py, || ctx.inner.run_views(op, attrs, views))
 }
 
-/// Does the same with operands.
+/// Runs an operation on operands, as [`run`] does.
 pub fn run_operands(
     py: Python<'_>,
     ctx: &PyContext,

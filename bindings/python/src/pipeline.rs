@@ -1,4 +1,4 @@
-//! Fused pipelines: operations that are recorded and run as a whole. Their methods are made in `methods.rs`.
+//! Fused pipelines: operations that are recorded and run as a whole. `methods.rs` makes the methods of operations.
 
 use crate::contents::dimensions;
 use crate::device::PyDevice;
@@ -15,7 +15,7 @@ use pyo3::types::{PyDict, PyTuple};
 use smallvec::SmallVec;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// A value of a pipeline: what an input, a constant or an operation gives when it runs. `Pipeline.value` is one.
+/// A value of a pipeline: an input, a constant or the result of an operation. `Pipeline.value` is one.
 #[pyclass(frozen, module = "adead", name = "Value")]
 pub struct PyValue {
     value: Value,
@@ -41,19 +41,19 @@ impl PyValue {
     }
 }
 
-/// Operations that are recorded, each on the result of the one before it, to be run as a whole: `Context.pipeline` begins one.
+/// Records operations, to be run as a whole. Make one with `Context.pipeline`.
 ///
-/// Each operation is a method, with the parameters of the context's method. The pipeline's value is its first operand, and its
-/// result is the value from then on; only where there is no value yet, all operands are named. Operands are values of this
-/// pipeline, and tensors and arrays, which are constants. A call that fails changes nothing.
+/// Each operation is a method with the parameters of the context's method. Each call takes the previous result as its first
+/// operand. Only the first call names all operands. Operands are values of this pipeline; tensors and arrays are constants. A
+/// call that fails changes nothing.
 #[pyclass(frozen, module = "adead", name = "Pipeline")]
 pub struct PyPipeline(Mutex<State>);
 
 struct State {
     pipeline: Pipeline,
-    /// What the next operation takes.
+    /// The value that the next operation takes.
     value: Option<Value>,
-    /// Whether `output` has named what comes out.
+    /// Whether `output` was called.
     named: bool,
 }
 
@@ -67,17 +67,17 @@ impl State {
 }
 
 impl PyPipeline {
-    /// One without operations.
+    /// Makes an empty pipeline.
     pub fn new(ctx: &Context) -> PyPipeline {
         PyPipeline(Mutex::new(State { pipeline: ctx.pipeline(), value: None, named: false }))
     }
 
-    /// Nothing of Python's runs while it is locked.
+    /// Locks the state. No Python code runs while it is locked.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Its value as an object, if there is one.
+    /// Returns the current value as an object, if there is one.
     pub fn current<'py>(&self, py: Python<'py>) -> Result<Option<Bound<'py, PyAny>>> {
         let value = {
             let state = self.lock();
@@ -87,7 +87,7 @@ impl PyPipeline {
         Ok(Some(Bound::new(py, value)?.into_any()))
     }
 
-    /// Records an operation on operands in its order.
+    /// Records an operation. The operands are in the operation's order.
     pub fn record(&self, op: Op, objects: &Objects<'_>, attrs: impl FnOnce() -> Result<Attrs>) -> Result<()> {
         let given = objects.iter().map(|object| object.as_ref().map_or(Ok(Given::Absent), Given::new));
         let given: SmallVec<[Given; 5]> = given.collect::<Result<_>>()?;
@@ -96,14 +96,14 @@ impl PyPipeline {
         self.advance(|pipeline| pipeline.record(op, &attrs, &operands))
     }
 
-    /// Goes on from what `next` gives.
+    /// Makes the value that `next` returns the current one.
     fn advance(&self, next: impl FnOnce(&mut Pipeline) -> adead::Result<Value>) -> Result<()> {
         let mut state = self.lock();
         state.value = Some(next(&mut state.pipeline)?);
         Ok(())
     }
 
-    /// A copy to run, whose value comes out where nothing else was named.
+    /// Returns a copy to run. Without a call of `output`, the current value is its output.
     fn finished(&self) -> Result<Pipeline> {
         let state = self.lock();
         let mut pipeline = state.pipeline.clone();
@@ -143,7 +143,7 @@ impl Given {
 
 #[pymethods]
 impl PyPipeline {
-    /// Goes on from a tensor that each run of what is compiled is given, in the order of these calls.
+    /// Adds an input and makes it the current value. Each run receives the inputs in the order of these calls.
     #[pyo3(signature = (shape, dtype=None))]
     fn input<'py>(
         slf: Bound<'py, PyPipeline>,
@@ -155,14 +155,14 @@ impl PyPipeline {
         Ok(slf)
     }
 
-    /// Goes on from a tensor that is the same in each run.
+    /// Adds a constant, a tensor that is the same in each run, and makes it the current value.
     fn constant<'py>(slf: Bound<'py, PyPipeline>, tensor: &Bound<'py, PyAny>) -> Result<Bound<'py, PyPipeline>> {
         let tensor = values::Operand::new(tensor)?.tensor()?;
         slf.get().advance(|pipeline| pipeline.constant(&tensor))?;
         Ok(slf)
     }
 
-    /// The value's elements in another shape of as many.
+    /// Gives the current value another shape with as many elements.
     #[pyo3(signature = (*shape))]
     fn reshape<'py>(slf: Bound<'py, PyPipeline>, shape: &Bound<'py, PyTuple>) -> Result<Bound<'py, PyPipeline>> {
         let dims = match shape.len() {
@@ -177,13 +177,13 @@ impl PyPipeline {
         Ok(slf)
     }
 
-    /// Goes on from an earlier value of this pipeline.
+    /// Makes an earlier value of this pipeline the current one.
     fn switch<'py>(slf: Bound<'py, PyPipeline>, value: &Bound<'py, PyValue>) -> Result<Bound<'py, PyPipeline>> {
         slf.get().advance(|pipeline| pipeline.operand(Operand::Value(value.get().value)))?;
         Ok(slf)
     }
 
-    /// Says that the value comes out, in the order of these calls. Without any, the value that is there in the end does.
+    /// Makes the current value an output, in the order of these calls. Without a call, the last value is the output.
     fn output(slf: Bound<'_, PyPipeline>) -> Result<Bound<'_, PyPipeline>> {
         {
             let mut state = slf.get().lock();
@@ -194,7 +194,7 @@ impl PyPipeline {
         Ok(slf)
     }
 
-    /// The value that the next operation takes, to be used again further on.
+    /// The current value, which the next operation takes. Keep it to use it again later.
     #[getter]
     fn value(&self) -> Result<PyValue> {
         let state = self.lock();
@@ -202,13 +202,13 @@ impl PyPipeline {
         Ok(PyValue { value, meta: state.pipeline.meta(value)? })
     }
 
-    /// Plans what is recorded so far for the device that takes least.
+    /// Plans what is recorded so far for the device with the lowest estimated time.
     fn compile(&self, py: Python<'_>) -> Result<PyCompiled> {
         let pipeline = self.finished()?;
         Ok(PyCompiled(interruptible(py, || pipeline.compile())?))
     }
 
-    /// Runs what is recorded so far, which has no inputs: its output, a tuple of several.
+    /// Runs what is recorded so far, without inputs. Returns the output, or a tuple of several outputs.
     fn execute<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
         let pipeline = self.finished()?;
         outputs(py, interruptible(py, || pipeline.execute())?)
@@ -229,7 +229,7 @@ pub struct PyCompiled(Compiled);
 
 #[pymethods]
 impl PyCompiled {
-    /// Runs it on its inputs, in the order in which they were asked for: its output, a tuple of several.
+    /// Runs the pipeline on its inputs, in the order of the `input` calls. Returns the output, or a tuple of several outputs.
     #[pyo3(signature = (*inputs))]
     fn run<'py>(&self, py: Python<'py>, inputs: &Bound<'py, PyTuple>) -> Result<Bound<'py, PyAny>> {
         let tensors: Vec<Tensor> =
@@ -238,7 +238,7 @@ impl PyCompiled {
         outputs(py, interruptible(py, || self.0.run(&tensors))?)
     }
 
-    /// The same as `run`.
+    /// Does as `run`.
     #[pyo3(signature = (*inputs))]
     fn __call__<'py>(&self, py: Python<'py>, inputs: &Bound<'py, PyTuple>) -> Result<Bound<'py, PyAny>> {
         self.run(py, inputs)
@@ -262,30 +262,30 @@ impl PyCompiled {
         described(py, self.0.outputs())
     }
 
-    /// Steps that it takes: kernels, where a step needs no more than one.
+    /// The number of steps. A step is one kernel if its operation needs only one.
     #[getter]
     fn steps(&self) -> usize {
         self.0.steps()
     }
 
-    /// Operations that were recorded and are needed.
+    /// The number of recorded operations that an output needs.
     #[getter]
     fn operations(&self) -> usize {
         self.0.operations()
     }
 
-    /// Bytes of the memory that intermediate values share, on a GPU with inputs and outputs.
+    /// Bytes of the memory that intermediate values share. On a GPU it includes inputs and outputs.
     #[getter]
     fn memory(&self) -> usize {
         self.0.memory()
     }
 
-    /// The plan as a graph in the DOT language, which Graphviz draws.
+    /// Returns the plan as a graph in the DOT language, which Graphviz draws.
     fn to_dot(&self) -> Result<String> {
         guard(|| Ok(self.0.to_dot()))
     }
 
-    /// The plan, a line for each step.
+    /// Returns the plan as text, with a line for each step.
     fn __str__(&self) -> Result<String> {
         guard(|| Ok(self.0.to_string()))
     }
@@ -295,7 +295,7 @@ impl PyCompiled {
     }
 }
 
-/// What a run gives: a tensor, or a tuple of several.
+/// Returns a run's output: a tensor, or a tuple of several.
 fn outputs(py: Python<'_>, mut tensors: Vec<Tensor>) -> Result<Bound<'_, PyAny>> {
     if tensors.len() == 1 {
         return Ok(Bound::new(py, PyTensor(tensors.remove(0)))?.into_any());
@@ -303,13 +303,13 @@ fn outputs(py: Python<'_>, mut tensors: Vec<Tensor>) -> Result<Bound<'_, PyAny>>
     Ok(PyTuple::new(py, tensors.into_iter().map(PyTensor))?.into_any())
 }
 
-/// Shapes and dtypes.
+/// Returns pairs of shape and dtype.
 fn described<'py>(py: Python<'py>, metas: Vec<Meta>) -> PyResult<Vec<Bound<'py, PyAny>>> {
     let pair = |meta: Meta| (PyTuple::new(py, meta.shape.dims())?, meta.dtype.name()).into_bound_py_any(py);
     metas.into_iter().map(pair).collect()
 }
 
-/// How a context's cache of compiled pipelines was used.
+/// Returns how a context's cache of compiled pipelines was used.
 pub fn cache_use<'py>(py: Python<'py>, ctx: &Context) -> Result<Bound<'py, PyDict>> {
     let CacheUse { entries, most, hits, misses } = ctx.pipeline_cache();
     let dict = PyDict::new(py);

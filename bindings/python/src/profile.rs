@@ -1,5 +1,5 @@
-//! A context's profile. `adead/_profile.py` makes Python classes from its JSON, because getters here would be code of
-//! the module for each field of each class.
+//! A context's profile. `adead/_profile.py` makes Python classes from its JSON: getters here would add code to the module for
+//! each field of each class.
 
 use crate::errors::{Result, detached, fail};
 use adead::Context;

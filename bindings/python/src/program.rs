@@ -1,4 +1,4 @@
-//! Programs of opcodes.
+//! Programs: decode, check, estimate, run and encode them.
 
 use crate::buffers::Exported;
 use crate::context::PyContext;
@@ -13,25 +13,25 @@ use pyo3::types::{PyBytes, PyDict, PyTuple};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// A decoded program. It never changes, so that threads may share one.
+/// A decoded program. It never changes, so threads may share one.
 #[pyclass(frozen, module = "adead", name = "Program")]
 pub struct PyProgram(Arc<Program>);
 
 impl PyProgram {
-    /// A program for Python.
+    /// Makes a program for Python.
     pub fn new(program: Program) -> PyProgram {
         PyProgram(Arc::new(program))
     }
 }
 
-/// The limit that is said, else core's.
+/// Returns the given limit, or else the core's default.
 fn limit(bytes: Option<usize>) -> usize {
     bytes.unwrap_or(RunOptions::default().memory_limit)
 }
 
 #[pymethods]
 impl PyProgram {
-    /// Decodes .adead, AGPU, AHYB, .hex text or program text: which one, the bytes say.
+    /// Decodes an .adead, AGPU or AHYB file, .hex text or program text. The bytes determine the format.
     #[staticmethod]
     fn decode(py: Python<'_>, data: &Bound<'_, PyAny>) -> Result<PyProgram> {
         let data = Exported::bytes_of(data)?;
@@ -51,12 +51,12 @@ impl PyProgram {
         Ok(PyProgram::new(detached(py, || Program::assemble(text))?))
     }
 
-    /// Text that `assemble` makes this program of again.
+    /// Returns text from which `assemble` makes this program again.
     fn disassemble(&self) -> Result<String> {
         guard(|| Ok(self.0.disassemble()))
     }
 
-    /// The program as a file: "adead", "agpu", "hex" or "text".
+    /// Encodes the program as a file: "adead", "agpu", "hex" or "text".
     #[pyo3(signature = (format="adead"))]
     fn encode<'py>(&self, py: Python<'py>, format: &str) -> Result<Bound<'py, PyBytes>> {
         let bytes = guard(|| {
@@ -74,25 +74,25 @@ impl PyProgram {
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// What it was decoded from.
+    /// The format that the program was decoded from.
     #[getter]
     fn format(&self) -> &'static str {
         self.0.format().name()
     }
 
-    /// Whether all of it is AGPU.
+    /// Whether the whole program is AGPU.
     #[getter]
     fn is_agpu(&self) -> bool {
         self.0.is_agpu()
     }
 
-    /// Its named inputs and outputs.
+    /// The named inputs and outputs.
     #[getter]
     fn slots(&self) -> Vec<PySlot> {
         self.0.slots().iter().cloned().map(PySlot).collect()
     }
 
-    /// What an AHYB file named.
+    /// The symbols of an AHYB file, by name.
     #[getter]
     fn symbols<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyDict>> {
         let symbols = PyDict::new(py);
@@ -102,13 +102,13 @@ impl PyProgram {
         Ok(symbols)
     }
 
-    /// What a user should know: parts that were skipped, opcodes that do nothing.
+    /// Notes for the user, such as skipped parts and opcodes that do nothing.
     #[getter]
     fn notes(&self) -> Vec<String> {
         self.0.report().to_vec()
     }
 
-    /// The text of one instruction. `IndexError` for one that is not there.
+    /// Returns the text of one instruction. `IndexError` if the program has no instruction of that index.
     fn line(&self, instruction: usize) -> Result<String> {
         match self.0.line(instruction) {
             Some(line) => Ok(line),
@@ -119,13 +119,13 @@ impl PyProgram {
         }
     }
 
-    /// Checks everything that can be without data, and gives the most bytes that it takes at once.
+    /// Checks the program as far as is possible without data. Returns the most bytes that a run takes at the same time.
     #[pyo3(signature = (memory_limit=None))]
     fn validate(&self, py: Python<'_>, memory_limit: Option<usize>) -> Result<usize> {
         detached(py, || Ok(self.0.validate(limit(memory_limit))?.memory()))
     }
 
-    /// Prices it step by step without running it, and finds what would waste a GPU.
+    /// Estimates the cost of each step without running the program, and finds steps that would waste a GPU.
     #[pyo3(signature = (context=None))]
     fn survey(&self, py: Python<'_>, context: Option<&Bound<'_, PyContext>>) -> Result<PySurvey> {
         let ctx = match context {
@@ -138,7 +138,7 @@ impl PyProgram {
         Ok(PySurvey { survey, devices })
     }
 
-    /// Runs it: inputs are a dict of what can be tensors, by the name of their slot.
+    /// Runs the program. `inputs` maps names of slots to tensors, or to anything that can become one.
     #[pyo3(signature = (inputs=None, *, context=None, memory_limit=None, parallel=None))]
     fn run(
         &self,
@@ -174,7 +174,7 @@ impl PyProgram {
         })
     }
 
-    /// The number of instructions.
+    /// Returns the number of instructions.
     fn __len__(&self) -> usize {
         self.0.len()
     }
@@ -190,13 +190,13 @@ pub struct PySlot(Slot);
 
 #[pymethods]
 impl PySlot {
-    /// The tensor's name; for AGPU programs the host address as text, such as "0x1000".
+    /// The tensor's name. In AGPU programs it is the host address as text, such as "0x1000".
     #[getter]
     fn name(&self) -> &str {
         &self.0.name
     }
 
-    /// Which way its contents go: "in", "out" or "both".
+    /// The direction in which its contents move: "in", "out" or "both".
     #[getter]
     fn direction(&self) -> &'static str {
         self.0.direction.name()
@@ -208,7 +208,7 @@ impl PySlot {
         self.0.bytes
     }
 
-    /// What its elements are.
+    /// The dtype of its elements.
     #[getter]
     fn dtype(&self) -> &'static str {
         self.0.meta.dtype.name()
@@ -238,7 +238,7 @@ impl PySlot {
     }
 }
 
-/// What a program's run gave.
+/// The outcome of a program's run.
 #[pyclass(frozen, get_all, module = "adead", name = "Outcome")]
 pub struct PyOutcome {
     /// The outputs, by the name of their slot.
@@ -247,9 +247,9 @@ pub struct PyOutcome {
     instructions: usize,
     /// Floating-point operations; a multiply-add is two.
     flops: f64,
-    /// Seconds from the first instruction's beginning to the last one's end.
+    /// Seconds from the start of the first instruction to the end of the last one.
     seconds: f64,
-    /// The most bytes that registers, temporaries and outputs had at once.
+    /// The most bytes that registers, temporaries and outputs took at the same time.
     memory: usize,
     /// What each instruction did.
     trace: Vec<PyTrace>,
@@ -257,7 +257,7 @@ pub struct PyOutcome {
 
 #[pymethods]
 impl PyOutcome {
-    /// An output by the name of its slot.
+    /// Returns an output by the name of its slot.
     fn __getitem__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
         self.outputs.bind(py).as_any().get_item(name)
     }
@@ -267,23 +267,23 @@ impl PyOutcome {
     }
 }
 
-/// What one instruction did in a run.
+/// Statistics of one instruction in a run.
 #[pyclass(frozen, get_all, from_py_object, module = "adead", name = "Trace")]
 #[derive(Clone)]
 pub struct PyTrace {
-    /// Its index in the program.
+    /// The instruction's index in the program.
     instruction: usize,
-    /// Its name.
+    /// The instruction's name.
     name: String,
     /// The device that it ran on.
     device: String,
-    /// Seconds spent in it.
+    /// Seconds spent on it.
     seconds: f64,
     /// Floating-point operations; a multiply-add is two.
     flops: f64,
     /// Bytes read and written, each operand once.
     bytes: f64,
-    /// Floating-point operations a nanosecond; 0 where there are none.
+    /// Floating-point operations per nanosecond; 0 if there were none.
     gflops: f64,
 }
 

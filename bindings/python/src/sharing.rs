@@ -1,4 +1,4 @@
-//! Tensors that share others' memory, or their own with a pickler.
+//! Tensors that share memory: that of other libraries' arrays, or their own with a pickler.
 
 use crate::buffers::Exported;
 use crate::current::default_context;
@@ -64,7 +64,7 @@ pub fn asarray(
     Ok(Py::new(py, PyTensor(tensor))?)
 }
 
-/// Returns an operand as a tensor for the time of a call. It shares an array's memory if it can.
+/// Returns an operand as a tensor for the duration of a call. It shares an array's memory if it can.
 pub fn lent(data: &Bound<'_, PyAny>) -> Result<Tensor> {
     match shared(data, None)? {
         Some(tensor) => Ok(tensor),
@@ -72,7 +72,7 @@ pub fn lent(data: &Bound<'_, PyAny>) -> Result<Tensor> {
     }
 }
 
-/// Returns a tensor that shares an array's memory, if it can and may.
+/// Returns a tensor that shares an array's memory, if the array allows it and `copy` does.
 fn shared(data: &Bound<'_, PyAny>, copy: Option<bool>) -> Result<Option<Tensor>> {
     if copy == Some(true) {
         return Ok(None);

@@ -70,7 +70,7 @@ thread_local! {
     static AT_WORK: RefCell<Vec<*const PyStream>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Lists a stream as long as it lives.
+/// Keeps a stream in `AT_WORK` until this value is dropped.
 struct AtWork;
 
 impl AtWork {
@@ -155,7 +155,7 @@ impl PyStream {
         self.work(py, |stream| stream.upload(buffer, offset, bytes))
     }
 
-    /// Starts a batch of `overlap`: uploads it, and makes the work that follows wait for the work of the batch before.
+    /// Starts a batch of `overlap`: uploads it, and makes the work that follows wait for the previous batch's work.
     fn _begin(
         &self,
         py: Python<'_>,
@@ -402,7 +402,7 @@ impl PyTimestamp {
     }
 }
 
-/// Bytes on their way to the host.
+/// A download of bytes to the host.
 #[pyclass(frozen, module = "adead", name = "Download")]
 pub struct PyDownload {
     download: Mutex<Option<Download>>,

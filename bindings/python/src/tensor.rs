@@ -27,7 +27,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 #[pyclass(frozen, module = "adead", name = "Tensor", weakref)]
 pub struct PyTensor(pub Tensor);
 
-/// The class, once the module is made.
+/// The tensor class; NULL until the module is made.
 static CLASS: AtomicPtr<ffi::PyTypeObject> = AtomicPtr::new(ptr::null_mut());
 
 impl PyTensor {
@@ -190,7 +190,7 @@ impl PyTensor {
         self.0.dtype().name()
     }
 
-    /// The axes reversed.
+    /// The tensor with its axes reversed.
     #[getter(T)]
     fn turned(&self, py: Python<'_>) -> Result<PyTensor> {
         let views = [Some(self.0.view())];
@@ -226,7 +226,7 @@ impl PyTensor {
         Ok(PyTensor(detached(py, || self.0.to_cpu())?))
     }
 
-    /// The places of the values: "cpu" for host memory, and ids of devices.
+    /// The places that hold the values: "cpu" for host memory, and ids of devices.
     #[getter]
     fn places(&self) -> Vec<String> {
         self.0.places()

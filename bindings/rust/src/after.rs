@@ -5,7 +5,7 @@ use adead_core::Result;
 use adead_core::gpu::{Event, Stream};
 use std::thread::JoinHandle;
 
-/// Enqueues work on a stream once an event of any device was reached. Devices don't wait for each other's events, so a
+/// Enqueues work on a stream once an event of any device is reached. Devices don't wait for each other's events, so a
 /// thread does. The thread keeps the stream until [`After::join`] returns it; other streams and the caller go on. `io`
 /// if the system can't start a thread; the stream is then dropped.
 ///
@@ -41,7 +41,7 @@ pub fn after<T: Send + 'static>(
     })?))
 }
 
-/// Work that waits for an event or was enqueued.
+/// Work that waits for an event, or that has been enqueued.
 pub struct After<T>(JoinHandle<(Stream, Result<T>)>);
 
 impl<T> After<T> {
@@ -50,7 +50,7 @@ impl<T> After<T> {
         self.0.is_finished()
     }
 
-    /// Waits until the work was enqueued. Returns the stream, and what the work returned. A panic in it is an error
+    /// Waits until the work has been enqueued. Returns the stream, and the work's own result. A panic in the work is an error
     /// `internal`.
     pub fn join(self) -> (Stream, Result<T>) {
         match self.0.join() {

@@ -3,8 +3,8 @@
 use adead_core::{Element, Result, Tensor};
 use std::sync::Arc;
 
-/// A batch on the host, for upload. A vector, slice, array or tensor of values is one, and [`Bytes`] makes one from raw
-/// bytes. A `Result` of a batch is one, too; its error becomes the batch's.
+/// A batch in host memory, for upload. Vectors, slices, arrays and tensors of values are batches, and [`Bytes`] makes one from
+/// raw bytes. A `Result` of a batch is a batch too; its error becomes the batch's.
 pub trait Batch {
     /// Returns the batch's bytes, or its error.
     fn bytes(&self) -> Result<&[u8]>;

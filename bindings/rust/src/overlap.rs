@@ -1,4 +1,4 @@
-//! Batches through a device, several in flight at once: while one computes, the next one is uploaded and the one before
+//! Processes batches on a device with several in flight: while one computes, the next one is uploaded and the previous one
 //! is downloaded. `docs/overlap.md` describes the patterns.
 
 mod lane;

@@ -1,4 +1,4 @@
-//! Contexts: opened devices, what is made on them, and which of them computes.
+//! Contexts: opened devices, the objects that they make, and the choice of a device.
 
 const std = @import("std");
 const c = @import("c");
@@ -19,18 +19,19 @@ const check = enums.check;
 pub const Context = struct {
     handle: ?*c.adead_context = null,
 
-    /// How to open a context. What is left out is what the environment says, else the core's default.
+    /// Options of a context. An option that is left out comes from the environment, or else is the core's default.
     pub const Options = struct {
         /// The CPU's instruction set: "avx512", "avx2", "sse2", "neon", "portable".
         isa: ?[:0]const u8 = null,
-        /// CPU threads.
+        /// The number of CPU threads.
         threads: ?usize = null,
-        /// How products are computed whose precision is not said.
+        /// The default precision: the precision of products for which none is given.
         precision: enums.Precision = .f32,
     };
 
-    /// Opens a device by name: "auto", "cpu", "cuda", "vulkan:1", a part of a GPU's name, its UUID; several as one: "hybrid",
-    /// or names with commas between them. null is what the environment and adead.toml say, else "auto".
+    /// Opens a device by name: "auto", "cpu", "cuda", "vulkan:1", a part of a GPU's name, or its UUID. "hybrid" (the CPU and
+    /// every GPU), or names separated by commas, open several devices as one. null takes the name from the environment or
+    /// adead.toml, or else "auto".
     pub fn open(name: ?[:0]const u8, options: Options) Error!Context {
         var raw = enums.context_options;
         if (options.isa) |isa| raw.isa = isa.ptr;
@@ -39,50 +40,51 @@ pub const Context = struct {
         return call.made(Context, c.adead_context_open, .{ if (name) |it| it.ptr else null, &raw });
     }
 
-    /// Opens the best GPU. BackendUnavailable, and lastError() says why there is none.
+    /// Opens the best GPU. BackendUnavailable if there is none; lastError() says why.
     pub fn openGpu() Error!Context {
         return call.made(Context, c.adead_gpu_open, .{});
     }
 
-    /// Closes it. What it made stays.
+    /// Closes the context. Everything that it made stays valid.
     pub fn deinit(self: Context) void {
         c.adead_context_destroy(self.handle);
     }
 
-    /// What the context's device is.
+    /// Describes the context's device.
     pub fn device(self: Context) Error!hardware.DeviceInfo {
         var out: hardware.DeviceInfo = .{ .raw = hardware.sized(c.adead_device_info) };
         try check(c.adead_context_device_info(self.handle, &out.raw));
         return out;
     }
 
-    /// How many devices the context can use.
+    /// Returns the number of devices that the context can use.
     pub fn deviceCount(self: Context) Error!usize {
         return call.asked(usize, c.adead_context_device_count, .{self.handle});
     }
 
-    /// What device `index` of those is.
+    /// Describes device `index` of those.
     pub fn deviceAt(self: Context, index: usize) Error!hardware.DeviceInfo {
         var out: hardware.DeviceInfo = .{ .raw = hardware.sized(c.adead_device_info) };
         try check(c.adead_context_device_at(self.handle, index, &out.raw));
         return out;
     }
 
-    /// The memory of the context's GPU, or of the host where it has none: total, free, held, used, allocations.
+    /// Returns the memory use of the context's GPU, or of the host if it has none: total, free, held, used, allocations.
     pub fn memory(self: Context) Error!c.adead_memory_use {
         var out = hardware.sized(c.adead_memory_use);
         try check(c.adead_memory(self.handle, &out));
         return out;
     }
 
-    /// Gives back what the context keeps for its next work: scratch memory and threads.
+    /// Frees what the context keeps for its next work: scratch memory, cached pipelines, and GPU copies of tensors that are
+    /// also in host memory. Worker threads end.
     pub fn trim(self: Context) Error!void {
         try check(c.adead_context_trim(self.handle));
     }
 
-    // Operations: each in operations.zig, which is generated; run() takes any of them.
+    // The operations are in operations.zig, which is generated. run() takes any of them.
 
-    /// Any operation; Tensor.none where an optional operand is absent.
+    /// Runs any operation. Tensor.none stands for an absent optional operand.
     pub fn run(self: Context, op: enums.Op, operands: []const Tensor, attrs: Attrs) Error!Tensor {
         var out: Tensor = .{};
         try check(c.adead_op_run(self.handle, @intFromEnum(op), @ptrCast(operands.ptr), operands.len, attrs.handle, &out.handle));
@@ -151,87 +153,89 @@ pub const Context = struct {
     pub const where = operations.where;
     // Until here.
 
-    /// Begins to record what the context and its streams do: docs/profile.md. Up to so many records, null for 65,536; what is beyond
-    /// is only counted. InvalidArgument while another profile of the context is under way; Unsupported in a library built with
-    /// `-Dminimal`.
+    /// Starts to record the work of the context and its streams: docs/profile.md. It keeps at most `records` records, 65,536
+    /// for null; further ones are only counted. InvalidArgument while another profile of the context is active; Unsupported in
+    /// a library built with `-Dminimal`.
     pub fn profile(self: Context, records: ?usize) Error!profiles.Profile {
         return call.made(profiles.Profile, c.adead_profile_begin, .{ self.handle, records orelse 0 });
     }
 
-    /// Begins to record operations that are run as a whole.
+    /// Makes an empty pipeline, which records operations and runs them as a whole.
     pub fn pipeline(self: Context) Error!pipelines.Pipeline {
         return call.made(pipelines.Pipeline, c.adead_chain_create, .{self.handle});
     }
 
-    /// How the cache of executed pipelines was used: entries, most, hits, misses; trim() empties it.
+    /// Returns how the cache of executed pipelines was used: entries, most, hits, misses. trim() empties it.
     pub fn pipelineCache(self: Context) Error!c.adead_cache_use {
         var out = hardware.sized(c.adead_cache_use);
         try check(c.adead_chain_cache(self.handle, &out));
         return out;
     }
 
-    /// Puts a copy of a tensor's values on one of the context's devices, by its name; returns when they may be on their way. "cpu"
-    /// starts their way to host memory. Operations find them there, and leave their results where they compute.
+    /// Copies a tensor's values to one of the context's devices, by its name. May return while the copy is in progress. "cpu"
+    /// starts a copy to host memory. Operations use the copy there, and leave their results where they compute.
     pub fn to(self: Context, x: Tensor, device_name: [:0]const u8) Error!void {
         try check(c.adead_tensor_to(self.handle, x.handle, device_name.ptr));
     }
 
-    /// What tensors keep on one of the context's devices, by its name, nothing on the CPU: budget and used in bytes, tensors,
-    /// hits, misses, evictions.
+    /// Returns the memory that tensors use on one of the context's devices, by its name: budget and used in bytes, tensors,
+    /// hits, misses, evictions. All are 0 for the CPU.
     pub fn tensorCache(self: Context, device_name: [:0]const u8) Error!c.adead_tensor_cache_use {
         var out = hardware.sized(c.adead_tensor_cache_use);
         try check(c.adead_context_tensor_cache(self.handle, device_name.ptr, &out));
         return out;
     }
 
-    /// The most bytes that tensors may keep on each GPU. Those that were not used for longest leave; no value is lost.
+    /// Sets the most bytes that tensors may keep on each GPU. The least recently used copies are evicted; no value is lost.
     pub fn setTensorCache(self: Context, bytes: u64) Error!void {
         try check(c.adead_context_set_tensor_cache(self.handle, bytes));
     }
 
-    /// Sets how products are computed whose precision is not said: those of calls, pipelines and programs that begin or are
-    /// compiled later. At first it is f32. Layers keep what the context had when they were made.
+    /// Sets the default precision: the precision of products for which none is given. It applies to calls, pipelines and
+    /// programs that start or are compiled later. The initial value is f32, unless Options gave another. Layers keep the
+    /// precision that the context had when they were made.
     pub fn setPrecision(self: Context, value: enums.Precision) Error!void {
         try check(c.adead_context_set_precision(self.handle, @intFromEnum(value)));
     }
 
-    /// Makes a context of the same devices and settings, whose precision is its own. So a layer or a pipeline can have another
-    /// precision than the rest of a model.
+    /// Makes a context with the same devices and settings, and a default precision of its own. This gives a layer or a pipeline
+    /// another precision than the rest of a model.
     pub fn withPrecision(self: Context, value: enums.Precision) Error!Context {
         return call.made(Context, c.adead_context_with_precision, .{ self.handle, @intFromEnum(value) });
     }
 
-    /// How products are computed whose precision is not said.
+    /// Returns the default precision.
     pub fn precision(self: Context) Error!enums.Precision {
         return call.word(enums.Precision, c.adead_context_precision, .{self.handle});
     }
 
-    /// Packs a matrix that is multiplied with many times: b is [K, N], or [N, K] if `trans_b`. It is for products of the context's
-    /// precision at this time.
+    /// Packs a matrix for many multiplications: b is [K, N], or [N, K] if `trans_b`. The packed matrix is for products of the
+    /// precision that the context has now.
     pub fn pack(self: Context, b: Tensor, trans_b: bool) Error!Packed {
         return call.made(Packed, c.adead_packed_create, .{ self.handle, b.handle, @intFromBool(trans_b) });
     }
 
-    // Which device.
+    // The choice of the device.
 
-    /// The device for work on that many elements, by its index for deviceAt().
+    /// Returns the device for work on `elements` elements, as an index for deviceAt().
     pub fn select(self: Context, elements: usize) Error!usize {
         return call.asked(usize, c.adead_select, .{ self.handle, elements });
     }
 
-    /// On which device run() with the same arguments would run, why, and what every device would take. Runs nothing.
+    /// Explains where run() with the same arguments would run: device, reason and every device's estimate. Runs nothing.
     pub fn explain(self: Context, op: enums.Op, operands: []const Tensor, attrs: Attrs) Error!Explanation {
         var out: Explanation = .{ .raw = hardware.sized(c.adead_explanation) };
         try check(c.adead_explain(self.handle, @intFromEnum(op), @ptrCast(operands.ptr), operands.len, attrs.handle, &out.raw));
         return out;
     }
 
-    /// From how many elements on operations of a family go to a GPU; `no_threshold` lets the costs decide.
+    /// Sets the threshold of a family: operations with at least `elements` elements run on a GPU, smaller ones on the CPU.
+    /// `no_threshold` lets the cost model decide.
     pub fn setThreshold(self: Context, family: enums.Family, elements: usize) Error!void {
         try check(c.adead_context_set_threshold(self.handle, @intFromEnum(family), elements));
     }
 
-    /// Sends everything to one of the context's devices by its id; null lets the costs decide.
+    /// Sends everything to one of the context's devices, by its id. null lets the cost model decide again.
     pub fn force(self: Context, id: ?[:0]const u8) Error!void {
         try check(c.adead_context_force(self.handle, if (id) |it| it.ptr else null));
     }
@@ -241,13 +245,13 @@ pub const Context = struct {
 
     // Memory, kernels and streams: gpu.zig.
 
-    /// A buffer with a copy of these values.
+    /// Makes a buffer with a copy of values.
     pub fn buffer(self: Context, comptime T: type, values: []const T) Error!gpu.Buffer {
         const bytes = std.mem.sliceAsBytes(values);
         return call.made(gpu.Buffer, c.adead_buffer_create, .{ self.handle, bytes.ptr, bytes.len });
     }
 
-    /// A buffer of so many bytes, zeroed.
+    /// Makes a buffer of `bytes` bytes of zeros.
     pub fn bufferZeroed(self: Context, bytes: usize) Error!gpu.Buffer {
         return call.made(gpu.Buffer, c.adead_buffer_create, .{ self.handle, null, bytes });
     }
@@ -260,8 +264,8 @@ pub const Context = struct {
     pub const loadCubinBytes = gpu.Kernel.loadCubinBytes;
     pub const createPipeline = gpu.Kernel.createPipeline;
 
-    /// Enqueues a kernel, with buffers in the order of their set and binding, and its push constants' bytes. It returns at once;
-    /// reading a buffer, or wait(), waits.
+    /// Enqueues a kernel, with buffers in the order of their set and binding, and the bytes of its push constants. The call
+    /// returns at once; reading a buffer and wait() wait for the kernel.
     pub fn dispatch(self: Context, kernel: gpu.Kernel, buffers: []const gpu.Buffer, groups: [3]u32, push: []const u8) Error!void {
         try check(c.adead_dispatch_with(self.handle, kernel.handle, @ptrCast(buffers.ptr), buffers.len, push.ptr, push.len, &groups));
     }
@@ -271,24 +275,24 @@ pub const Context = struct {
         try check(c.adead_wait(self.handle));
     }
 
-    /// The point after everything that the context enqueued so far.
+    /// Makes an event at the point after everything that the context has enqueued so far.
     pub fn event(self: Context) Error!gpu.Event {
         return call.made(gpu.Event, c.adead_event_create, .{self.handle});
     }
 
-    /// A stream on the context's device.
+    /// Makes a stream on the context's device.
     pub fn stream(self: Context) Error!gpu.Stream {
         return self.streamWith(.normal);
     }
 
-    /// A stream with a priority: on an NVIDIA GPU through CUDA the work of `.high` begins before that of other streams where both
-    /// wait; elsewhere it is an ordinary stream.
+    /// Makes a stream with a priority. On an NVIDIA GPU through CUDA, waiting work of `.high` begins before that of other
+    /// streams. Elsewhere the priority has no effect.
     pub fn streamWith(self: Context, priority: enums.Priority) Error!gpu.Stream {
         return call.made(gpu.Stream, c.adead_stream_create_with, .{ self.handle, @intFromEnum(priority) });
     }
 };
 
-/// A right operand of matrix products, laid out in advance for them. Threads may share one.
+/// A right operand of matrix products, packed in advance. Threads may share one.
 pub const Packed = struct {
     handle: ?*c.adead_packed = null,
 
@@ -296,7 +300,7 @@ pub const Packed = struct {
         c.adead_packed_destroy(self.handle);
     }
 
-    /// Context.matmul with this as b: the same result, and no time spent on packing.
+    /// Multiplies `a` with the packed b. The result equals that of Context.matmul, without the time for packing.
     pub fn matmul(self: Packed, ctx: Context, a: Tensor, options: operations.MatmulOptions) Error!Tensor {
         var raw = enums.matmul_options;
         if (options.trans_a) |flag| raw.trans_a = @intFromBool(flag);
@@ -310,29 +314,29 @@ pub const Packed = struct {
         return call.made(Tensor, c.adead_packed_matmul, .{ ctx.handle, a.handle, self.handle, &raw });
     }
 
-    /// K and N, in this order however b was given.
+    /// Returns K and N, in this order for both layouts of b.
     pub fn dims(self: Packed) Error![2]usize {
         var out: [*c]const usize = null;
         try check(c.adead_packed_dims(self.handle, &out));
         return .{ out[0], out[1] };
     }
 
-    /// The dtype of what was packed.
+    /// Returns the dtype of the matrix that was packed.
     pub fn dtype(self: Packed) Error!enums.DType {
         return call.word(enums.DType, c.adead_packed_dtype, .{self.handle});
     }
 
-    /// Bytes of memory that the packed elements take.
+    /// Returns the bytes of memory that the packed elements take.
     pub fn bytes(self: Packed) Error!usize {
         return call.asked(usize, c.adead_packed_bytes, .{self.handle});
     }
 };
 
-/// A choice of a device with its reason and what every device would take; `raw` has the numbers.
+/// A choice of a device, its reason, and every device's estimate; `raw` has the numbers.
 pub const Explanation = struct {
     raw: c.adead_explanation,
 
-    /// How to open the chosen device.
+    /// Returns the id of the chosen device.
     pub fn id(self: *const Explanation) [:0]const u8 {
         return hardware.text(&self.raw.id);
     }
@@ -342,11 +346,11 @@ pub const Explanation = struct {
     pub fn family(self: *const Explanation) enums.Family {
         return @enumFromInt(self.raw.family);
     }
-    /// In the order of the context's devices.
+    /// Returns the estimates, in the order of the context's devices.
     pub fn estimates(self: *const Explanation) []const c.adead_estimate {
         return self.raw.estimates[0..self.raw.estimate_count];
     }
-    /// Where the operation is divided: rows of its result for each device, in the same order.
+    /// Returns the rows of the result for each device, in the same order; null if the operation is not divided.
     pub fn rows(self: *const Explanation) ?[]const u64 {
         return if (self.raw.split_ns > 0) self.raw.rows[0..self.raw.estimate_count] else null;
     }

@@ -1,11 +1,11 @@
-//! The text of the last failure on a thread: the library's, or that of the code in Zig.
+//! The text of the last error on a thread, from the library or from Zig code.
 
 const std = @import("std");
 const c = @import("c");
 const enums = @import("enums.zig");
 const failure = @This();
 
-/// A longer text is cut.
+/// The text of the last error from Zig code. It is cut at 4096 bytes.
 threadlocal var own: [4096:0]u8 = undefined;
 threadlocal var mine = false;
 
@@ -46,7 +46,7 @@ pub const Kept = struct {
         @memcpy(self.text[0..self.len], last[0..self.len]);
     }
 
-    /// Makes it this thread's last text, if there was one.
+    /// Makes the kept text this thread's last one, if there is one.
     pub fn say(self: *const Kept) void {
         if (self.len > 0) failure.say("{s}", .{self.text[0..self.len]});
     }

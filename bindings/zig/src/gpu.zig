@@ -45,7 +45,7 @@ pub const Buffer = extern struct {
 pub const Kernel = struct {
     handle: ?*c.adead_kernel = null,
 
-    /// For PTX and cubins: the kernel's name, or null for the first; its workgroup's threads, or null for as many as it
+    /// The entry of PTX or a cubin. `name` null is the first kernel. `workgroup` null is the number of threads that the kernel
     /// declares.
     pub const Entry = struct {
         name: ?[:0]const u8 = null,
@@ -103,7 +103,7 @@ pub const Kernel = struct {
         c.adead_kernel_destroy(self.handle);
     }
 
-    /// Describes what a dispatch must pass: name, parameter_count, push_bytes, workgroup.
+    /// Describes the kernel: name, parameter_count, push_bytes, workgroup.
     pub fn info(self: Kernel) Error!c.adead_kernel_details {
         var out = hardware.sized(c.adead_kernel_details);
         try check(c.adead_kernel_info(self.handle, &out));
@@ -138,7 +138,7 @@ pub const Event = struct {
     }
 };
 
-/// Bytes on their way to the host. One thread at a time may use it.
+/// A download of bytes to the host. One thread at a time may use it.
 pub const Download = struct {
     handle: ?*c.adead_download = null,
 
@@ -249,12 +249,12 @@ pub const Stream = struct {
         try check(c.adead_stream_run(self.handle, @intFromEnum(op), all, operands.len, attrs.handle, &result.raw));
     }
 
-    /// Makes an event at the point after everything that the stream was given so far.
+    /// Makes an event at the point after everything that the stream has enqueued so far.
     pub fn event(self: Stream) Error!Event {
         return call.made(Event, c.adead_stream_event, .{self.handle});
     }
 
-    /// Makes everything from now on wait for an event of the same device.
+    /// Makes everything enqueued from now on wait for an event of the same device.
     pub fn waitEvent(self: Stream, it: Event) Error!void {
         try check(c.adead_stream_wait_event(self.handle, it.handle));
     }

@@ -1,4 +1,4 @@
-//! Items that a thread makes ahead.
+//! Items that a thread prepares in advance.
 
 const std = @import("std");
 const c = @import("c");
@@ -27,7 +27,7 @@ pub fn DataLoader(comptime Source: type) type {
         /// The errors of next(), including those of `make`.
         pub const Errors = Error || overlap.ErrorsOf(Make);
 
-        /// What the library's thread asks. The library passes an item on as its address.
+        /// The state of the callback that the library's thread calls. The library passes an item on as its address.
         const Asked = struct {
             allocator: Allocator,
             source: *Source,

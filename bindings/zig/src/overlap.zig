@@ -20,7 +20,7 @@ pub const max_depth = c.ADEAD_OVERLAP_MAX_DEPTH;
 /// The status that a callback returns when an error was kept for the caller. The library has no such status.
 pub const kept_error: c.adead_status = -1;
 
-/// The context of a batch's work. It is valid only during the call, and the library owns its buffers.
+/// The objects for a batch's work. They are valid only during the call, and the library owns the buffers.
 pub const Stage = struct {
     /// The index of the batch; the first one is 0.
     index: usize,
@@ -110,7 +110,7 @@ pub fn Overlap(comptime Source: type) type {
         /// The errors of next(), including those of the source's methods.
         pub const Errors = Error || ErrorsOf(Next) || ErrorsOf(Work);
 
-        /// What the library asks, and the error that a callback met instead of answering.
+        /// The source, which the library calls, and the error that a callback returned.
         const Asked = struct {
             source: Source,
             failed: Kept(Errors) = .{},

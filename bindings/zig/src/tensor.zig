@@ -60,7 +60,7 @@ pub const Tensor = extern struct {
         c.adead_tensor_destroy(self.handle);
     }
 
-    /// Makes another handle of the same values, without a copy.
+    /// Makes another handle to the same values, without a copy.
     pub fn clone(self: Tensor) Error!Tensor {
         return call.made(Tensor, c.adead_tensor_clone, .{self.handle});
     }

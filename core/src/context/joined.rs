@@ -1,4 +1,4 @@
-//! Results of one operation behind each other.
+//! Runs one operation on several tensors and joins the results.
 
 use super::Context;
 use crate::command::Command;
@@ -11,9 +11,9 @@ use crate::tensor::Tensor;
 use std::ptr::NonNull;
 
 impl Context {
-    /// The results of a unary or moving operation for several tensors, behind each other as one tensor of these dimensions. On the
-    /// processor each is written where it belongs, without a copy. `shape_mismatch` unless they have as many elements together,
-    /// `dtype_mismatch` unless they have one dtype.
+    /// Runs a unary or moving operation on several tensors and joins the results, in order, as one tensor of shape `dims`. On the
+    /// CPU each result is written in its place, without a copy. Returns `shape_mismatch` unless the results together have as many
+    /// elements as `dims`, `dtype_mismatch` unless they have one dtype.
     pub fn run_joined(&self, op: Op, attrs: &Attrs, operands: &[&Tensor], dims: &[usize]) -> Result<Tensor> {
         if let [only] = operands {
             return self.run(op, attrs, &[Some(only)])?.reshape(dims);
@@ -44,10 +44,10 @@ impl Context {
         Tensor::result(self.cpu.results(), &all, |output| {
             let (first, mut done) = (output.host()?, 0);
             for (operand, own) in operands.iter().zip(&metas) {
-                // SAFETY: as many bytes of the output's memory, which nobody else has, behind the ones before.
+                // SAFETY: the parts are consecutive and together as long as the output, whose memory nothing else uses.
                 let part = unsafe { NonNull::new_unchecked(first.add(done)) };
                 let input = [Some(operand.view())];
-                // SAFETY: the same, aligned as whole elements are; the rule gave this description.
+                // SAFETY: as above. Only whole elements precede the part, so it is aligned. The shape rule returned `own`.
                 let mut command = unsafe { Command::unchecked(op, attrs, &input, ViewMut::from_raw(part, own)) };
                 self.execute(&mut command)?;
                 done += own.bytes();

@@ -30,11 +30,11 @@ pub struct ContextOptions {
     pub isa: Option<Isa>,
     /// CPU threads, 1 to 1024. `None`: `ADEAD_NUM_THREADS`, or else as many as the machine allows.
     pub threads: Option<usize>,
-    /// How products are computed whose precision is not said ([`Context::set_precision`]). `None`: in f32.
+    /// The default precision of products ([`Context::set_precision`]). `None`: f32.
     pub precision: Option<Precision>,
 }
 
-/// A value that a room above contexts keeps in a context, such as the cache of pipelines.
+/// A value that a higher module keeps in a context, such as the cache of pipelines.
 pub(crate) trait Kept: Any + Send + Sync {
     /// Releases everything it holds. [`Context::trim`] calls it.
     fn clear(&self);
@@ -54,7 +54,7 @@ pub struct Context {
     kept: Arc<OnceLock<Box<dyn Kept>>>,
     /// While this lives, the GPU reuses the memory of dropped results.
     reuse: Option<Arc<Reuse>>,
-    /// How products are computed whose precision is not said. Clones share it.
+    /// The default precision of products. Clones share it.
     precision: DefaultPrecision,
 }
 
@@ -169,8 +169,8 @@ impl Context {
         self.gpus.is_empty() || self.dispatcher.forced().is_some_and(|device| self.gpu(device).is_none())
     }
 
-    /// Returns the description of the context's device: the device that it was opened on, the CPU if it chooses or divides, the
-    /// first of several GPUs.
+    /// Returns the description of the context's device: the device that it was opened on. A context of several devices returns
+    /// the CPU, or the first GPU if it does not use the CPU.
     pub fn device_info(&self) -> &DeviceInfo {
         self.gpu(self.dispatcher.forced().unwrap_or(0)).map_or(self.cpu.info(), Slot::info)
     }
@@ -254,28 +254,29 @@ impl Context {
         Ok(())
     }
 
-    /// Sets how products are computed whose `precision` is not said, here and in every clone: those of calls, pipelines and programs
-    /// that begin or are compiled later. At first it is f32. Layers keep what the context had when they were made.
+    /// Sets the default precision of this context and its clones: the precision of products for which none is given. It applies
+    /// to calls, pipelines and programs that start or are compiled later. The initial value is f32, unless
+    /// [`ContextOptions::precision`] sets another. Layers keep the precision that the context had when they were made.
     pub fn set_precision(&self, precision: Precision) {
         self.precision.0.store(precision as i32, Ordering::Relaxed);
     }
 
-    /// Returns a context of the same devices, threads, profile and settings, whose precision is its own: setting either's does
-    /// not change the other's. So a layer or a pipeline can have another precision than the rest of a model:
-    /// `Linear::new(&weight, None, &context.with_precision(Precision::Fixed24))`.
+    /// Returns a context with a default precision of its own. It shares the devices, threads, profile and other settings. Setting
+    /// the precision of one does not change the other. A layer or a pipeline can then have another precision than the rest of a
+    /// model: `Linear::new(&weight, None, &context.with_precision(Precision::Fixed24))`.
     pub fn with_precision(&self, precision: Precision) -> Context {
         let context = Context { precision: DefaultPrecision::default(), ..self.clone() };
         context.set_precision(precision);
         context
     }
 
-    /// Returns how products are computed whose `precision` is not said.
+    /// Returns the default precision: the precision of products for which none is given.
     #[inline]
     pub fn precision(&self) -> Precision {
         self.precision.get()
     }
 
-    /// The precision, for what outlives a call.
+    /// The shared default precision, for objects that outlive a call.
     pub(crate) fn default_precision(&self) -> &DefaultPrecision {
         &self.precision
     }
@@ -290,7 +291,7 @@ impl Context {
         &self.profiler
     }
 
-    /// The value that another room keeps in this context, made on first use. `None` if a value of another type is kept.
+    /// The value that another module keeps in this context, made on first use. `None` if a value of another type is kept.
     pub(crate) fn kept<T: Kept + Default>(&self) -> Option<&T> {
         let kept: &dyn Any = &**self.kept.get_or_init(|| Box::new(T::default()));
         kept.downcast_ref()

@@ -74,14 +74,15 @@ impl Context {
         self.execute_on(target, command)
     }
 
-    /// Returns the attributes with the context's precision, if they don't say one that matters.
+    /// Returns the attributes with the context's default precision if the operation has a precision and none is given. Returns
+    /// `None` if nothing changes.
     #[inline(always)]
     pub(crate) fn said(&self, op: Op, attrs: &Attrs, inputs: &[Option<View<'_>>]) -> Option<Attrs> {
         let precision = self.precision();
         if precision == Precision::F32 { None } else { command::said(op, attrs, inputs, precision) }
     }
 
-    /// Whether the command is so small that the processor takes it without a look at costs.
+    /// Whether the command is so small that it runs on the CPU without the cost model.
     fn is_for_cpu(&self, command: &Command<'_>) -> bool {
         let tiny = !self.gpus.is_empty() && !self.profiler.is_on() && self.dispatcher.is_tiny(command);
         tiny && devices::are_on_host(command)
@@ -155,20 +156,20 @@ impl Context {
         hybrid::execute((&self.cpu, &self.profiler), &parts, cut, command.parts().3)
     }
 
-    /// Computes the row-major f32 product `a[m × k]·b[k × n]` of `[m, n, k]` if it is small and nothing but its bits is of interest:
-    /// no device to choose, no profile, no interrupt. Returns whether it did. If not, nothing is written, and [`Context::execute`]
-    /// computes it or says what is wrong.
+    /// Computes the row-major f32 product `a[m × k]·b[k × n]` of sizes `[m, n, k]`, if it is small and there is no device to
+    /// choose, no profile, no interrupt and no other default precision. Returns whether it did. If it returns false, it has
+    /// written nothing: [`Context::execute`] computes the product or returns the error.
     ///
     /// # Safety
-    /// Where a pointer is not null and aligned, `a` points to `m·k` values, `b` to `k·n` and `out` to `m·n`. Nothing writes the
-    /// operands meanwhile, and nothing else uses `out`.
+    /// If a pointer is aligned and not null, it must point to `m·k` values (`a`), `k·n` values (`b`) or `m·n` values (`out`).
+    /// During the call nothing may write to the operands, and nothing else may use `out`.
     #[inline]
     pub unsafe fn multiply_small(&self, a: *const f32, b: *const f32, out: *mut f32, [m, n, k]: [usize; 3]) -> bool {
         let apart = |x: *const f32, count: usize| {
             let (x, y) = (x.addr(), out.addr());
             x % 4 == 0 && x != 0 && (x.saturating_add(4 * count) <= y || y.saturating_add(4 * m * n) <= x)
         };
-        // Each of the others is evaluated only if the sizes are small, so nothing overflows.
+        // The other terms are evaluated only if the sizes are small, so they can't overflow.
         let fits = m.max(n).max(k) <= 64 && apart(a, m * k) && apart(b, k * n) && out.is_aligned() && !out.is_null();
         let plain = self.precision() == Precision::F32 && !self.profiler.is_on() && !interrupt::is_possible();
         let alone = || self.gpus.is_empty() || m * k + k * n + m * n <= self.dispatcher.tiny(Op::Matmul);
@@ -236,9 +237,9 @@ impl Context {
     }
 
     /// Packs a matrix for repeated products, as the right operand of [`Context::matmul_packed`]. Its shape is `[K, N]`, or `[N,
-    /// K]` with `trans_b`. f16 and bf16 are widened to f32 here. It is for products of the context's precision
-    /// ([`Context::set_precision`]). Packing takes about as long as ten products of one row. Returns `shape_mismatch` unless b is a
-    /// matrix, `dtype_mismatch` for integers.
+    /// K]` with `trans_b`. f16 and bf16 are widened to f32 here. Products with the packed matrix have the default precision
+    /// that the context has now ([`Context::set_precision`]). Packing takes about as long as ten products of one row. Returns
+    /// `shape_mismatch` unless b is a matrix, `dtype_mismatch` for integers.
     pub fn pack(&self, b: &Tensor, trans_b: bool) -> Result<Packed> {
         let dtype = b.dtype();
         if !dtype.is_float() {

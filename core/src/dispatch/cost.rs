@@ -1,4 +1,4 @@
-//! The cost model: what a task is, and the time that a device takes for it.
+//! The cost model: tasks, and the time that a device takes for a task.
 //!
 //! `time = launch + compute + transfers`. Compute time is the larger of the times for arithmetic and memory, on one thread or,
 //! after waking the other threads, on all. Transfers count only for operands that are not on the device yet and for a result that
@@ -32,12 +32,12 @@ impl Places {
         Places(self.0 | other.0)
     }
 
-    /// Whether all places of `other` are among these.
+    /// Returns whether all places of `other` are among these.
     pub const fn contain(self, other: Places) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// Whether there are no places.
+    /// Returns whether there are no places.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }

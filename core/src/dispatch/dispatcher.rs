@@ -254,7 +254,7 @@ impl AutoDispatcher {
         self.hybrid.store(hybrid, Relaxed);
     }
 
-    /// Whether large operations are divided.
+    /// Returns whether large operations are divided.
     pub fn is_hybrid(&self) -> bool {
         self.hybrid.load(Relaxed)
     }

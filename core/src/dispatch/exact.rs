@@ -1,14 +1,15 @@
-//! How a device multiplies exact integers: with which unit, and how fast.
+//! The unit with which a device multiplies exact integers, and its rates.
 
 use crate::contract::Precision;
 use crate::isa::Isa;
 
-/// A device's products in exact integers.
+/// The unit and the rates of a device's products in exact integers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Exact {
     /// The unit or the instructions that compute them, such as `wgmma`.
     pub unit: &'static str,
-    /// Operations of `fixed24` and of `fixed16` per nanosecond, counted as those of the f32 product, with cutting the operands.
+    /// Operations of `fixed24` and of `fixed16` products per nanosecond, counted as for the f32 product. The time includes
+    /// cutting the operands.
     pub gflops: [f64; 2],
 }
 
@@ -22,9 +23,9 @@ impl Exact {
         }
     }
 
-    /// A processor that does so many nominal cycles per nanosecond, all threads together.
+    /// The rates of a CPU. `cycles` is its nominal cycles per nanosecond, all threads together.
     pub(super) fn of_cpu(isa: Isa, unit: &'static str, cycles: f64) -> Exact {
-        // Operations per nominal cycle and thread, measured on a Xeon of 2.1 GHz (AMX) and an EPYC of 2.6 GHz; NEON's are not
+        // Operations per nominal cycle and thread, measured on a Xeon of 2.1 GHz (AMX) and an EPYC of 2.6 GHz. NEON was not
         // measured.
         let each = match (unit, isa) {
             ("AMX", _) => [55.0, 85.0],
@@ -37,15 +38,16 @@ impl Exact {
         Exact { unit, gflops: each.map(|each| each * cycles) }
     }
 
-    /// A GPU of an architecture, such as `sm_90`, whose f32 products have this rate.
+    /// The unit and rates of a GPU of an architecture, such as `sm_90`. `f32` is the rate of its f32 products.
     pub(super) fn of_gpu(arch: &str, f32: f64) -> Exact {
         let generation = arch.strip_prefix("sm_").and_then(|text| text.parse::<u32>().ok());
-        // Times the rate of f32. Measured on an H200: 9.0, and Vulkan's. The others follow from makers' figures.
+        // Multiples of the f32 rate. Measured on an H200: `sm_90`, and the last row through Vulkan. The others follow from
+        // makers' figures.
         let (unit, times) = match generation {
             Some(90) => ("wgmma", [3.0, 5.0]),
             Some(80..) => ("mma.sync", [1.5, 3.0]),
             Some(61..) => ("dp4a", [0.4, 0.8]),
-            // What every GPU has.
+            // Every GPU has these.
             _ => ("32-bit integers", [0.2, 0.33]),
         };
         Exact { unit, gflops: times.map(|times| times * f32) }

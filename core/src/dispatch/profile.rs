@@ -87,7 +87,7 @@ pub struct DeviceProfile {
     pub download: Link,
     /// The rates, by [`Family`].
     pub rates: [Rate; Family::COUNT],
-    /// Products in exact integers.
+    /// The unit and the rates of products in exact integers.
     pub exact: Exact,
 }
 
@@ -105,8 +105,8 @@ struct Figures {
 
 const GB: u64 = 1_000_000_000;
 
-/// Reference GPUs, to compare with when the machine has none. Links are the rate of copies from and to ordinary memory, whose
-/// pages are pinned piece by piece: about half of the bus.
+/// Reference GPUs, to compare with when the machine has none. Link rates are those of copies from and to pageable memory, which
+/// is pinned piece by piece: about half of the bus's rate.
 const REFERENCES: [Figures; 3] = [
     Figures {
         name: "integrated",
@@ -246,8 +246,8 @@ impl DeviceProfile {
         DeviceProfile::of_threads(cores, mhz, nearest.unwrap_or(512 << 10), memory)
     }
 
-    /// The profile of a processor, from its instruction set, its unit for exact integers and its threads. `cache` is the size of its
-    /// second-level cache in bytes.
+    /// The profile of a processor, from its instruction set, its unit for exact integers and its threads. `cache` is the size
+    /// of its second-level cache in bytes.
     pub(super) fn of_threads(
         (isa, unit, threads): (Isa, &'static str, usize),
         mhz: u32,

@@ -47,7 +47,7 @@ impl<T: Element> GpuArray<T> {
         self.meta.shape.elements()
     }
 
-    /// Whether it has no elements.
+    /// Returns whether it has no elements.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -175,7 +175,7 @@ impl Context {
 
 /// Element types that have a one.
 pub trait One {
-    /// One.
+    /// The value one.
     const ONE: Self;
 }
 

@@ -90,8 +90,8 @@ impl Context {
 
     /// Makes a buffer over CUDA memory that other code owns, without a copy. The address must be a multiple of 16, and `device`
     /// is the id of the memory's CUDA device. `owner` is dropped when neither the buffer nor enqueued work uses the memory any
-    /// more. It waits for the work that CUDA's default stream received before. Returns `invalid_argument` if the context's GPU is
-    /// another one, `unsupported` if it is not a CUDA device.
+    /// more. The call returns once CUDA's default stream has finished its earlier work. Returns `invalid_argument` if the
+    /// context's GPU is another one, `unsupported` if it is not a CUDA device.
     ///
     /// # Safety
     /// The device must have this many bytes at the address until `owner` is dropped. Other users of the memory must order their
@@ -112,8 +112,8 @@ impl Context {
         Ok(Buffer::over(opened, unsafe { opened.device.over(address, bytes, owner) }?, bytes))
     }
 
-    /// Waits for the work on CUDA's default stream, of other code that shares memory with this context. On other devices it does
-    /// nothing.
+    /// Waits for the work that other code enqueued on CUDA's default stream, so that memory it used can be reused. Does nothing
+    /// on other devices.
     pub fn wait_for_others(&self) -> Result<()> {
         self.working()?.device.wait_for_others()
     }

@@ -23,7 +23,7 @@ pub struct Stream {
     /// The stream's number in profiles.
     number: usize,
     recording: bool,
-    /// The context's, for operations that don't say theirs.
+    /// The context's default precision, for operations without a given precision.
     precision: DefaultPrecision,
 }
 
@@ -215,7 +215,7 @@ impl Stream {
         self.stream().synchronize()
     }
 
-    /// Whether everything enqueued is done.
+    /// Returns whether everything enqueued is done.
     pub fn query(&mut self) -> Result<bool> {
         self.stream().is_idle()
     }
@@ -233,7 +233,7 @@ impl Event {
         Event(event)
     }
 
-    /// Whether the stream has reached the event.
+    /// Returns whether the stream has reached the event.
     pub fn is_done(&self) -> Result<bool> {
         let _environment = DefaultEnvironment::enter();
         self.0.is_done()
@@ -267,7 +267,7 @@ impl Download {
         self.0.size()
     }
 
-    /// Whether the bytes have arrived.
+    /// Returns whether the bytes have arrived.
     pub fn is_done(&self) -> Result<bool> {
         let _environment = DefaultEnvironment::enter();
         self.0.is_done()

@@ -1,4 +1,4 @@
-//! Attributes: one flat value with every operation's, each with its default.
+//! Attributes: one flat struct holds the attributes of all operations, each with its default.
 
 use super::Op;
 use crate::contract::{Activation, GeluForm, Precision};
@@ -7,20 +7,20 @@ use crate::error::{Error, Result, Status, fail};
 use crate::fpenv::default_environment;
 use crate::shape::MAX_RANK;
 
-/// Along what an operation works.
+/// The axis along which an operation works.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Axis {
     /// The operation's own default.
     #[default]
     Default,
-    /// The row-major flattening of everything.
+    /// All elements in row-major order, as one axis.
     All,
     /// One axis; negative ones count from the end.
     At(i32),
 }
 
-/// Axes, at most eight: the order of a transposition, whose default is reversed, or those that a reduction is along, whose default
-/// are all.
+/// A list of at most eight axes: a transposition's axis order, or the axes that a reduction reduces. By default, a transposition
+/// reverses the axes and a reduction reduces all of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Permutation {
     axes: [i8; MAX_RANK],
@@ -28,8 +28,9 @@ pub struct Permutation {
 }
 
 impl Permutation {
-    /// Axes of the operand; negative ones count from the end. For a transposition those of the result in order. Whether they fit the
-    /// operand is checked when the operation is.
+    /// Makes a list of the operand's axes; negative ones count from the end. In a transposition's order, entry `i` becomes the
+    /// result's axis `i`. The operation checks whether the axes fit its operand. Returns `invalid_argument` for more than eight
+    /// axes, or for one that no rank has.
     pub fn new(axes: &[i32]) -> Result<Permutation> {
         let mut permutation = Permutation { axes: [0; MAX_RANK], len: Some(axes.len() as u8) };
         let range = -(MAX_RANK as i32)..MAX_RANK as i32;
@@ -42,13 +43,13 @@ impl Permutation {
         Ok(permutation)
     }
 
-    /// The axes, unless it is the default.
+    /// Returns the axes, or `None` for the default.
     pub fn axes(&self) -> Option<&[i8]> {
         self.len.map(|len| &self.axes[..len as usize])
     }
 }
 
-/// A number for each of the first axes, at most eight; the others have the operation's default.
+/// One number for each of the first axes, at most eight. The other axes have the operation's default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PerAxis {
     numbers: [i32; MAX_RANK],
@@ -58,7 +59,8 @@ pub struct PerAxis {
 impl PerAxis {
     const NONE: PerAxis = PerAxis { numbers: [0; MAX_RANK], len: 0 };
 
-    /// Numbers for the first axes. Whether they fit the operand is checked when the operation is.
+    /// Makes a list of numbers for the first axes. The operation checks whether they fit its operand. Returns `invalid_argument`
+    /// for more than eight numbers.
     pub fn new(numbers: &[i32]) -> Result<PerAxis> {
         let mut list = PerAxis { len: numbers.len() as u8, ..PerAxis::NONE };
         if numbers.len() > MAX_RANK {
@@ -68,18 +70,18 @@ impl PerAxis {
         Ok(list)
     }
 
-    /// Those that were given.
+    /// Returns the numbers that were given.
     pub fn numbers(&self) -> &[i32] {
         &self.numbers[..self.len as usize]
     }
 
-    /// That of an axis; `default` behind the last that was given.
+    /// Returns the number of an axis, or `default` if none was given for it.
     pub fn at(&self, axis: usize, default: i32) -> i32 {
         self.numbers().get(axis).copied().unwrap_or(default)
     }
 }
 
-/// The attributes of every operation; an operation reads its own. `docs/operations.md` lists them.
+/// The attributes of all operations. An operation reads only its own. `docs/operations.md` lists them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Attrs {
     /// matmul: a is stored transposed.
@@ -90,22 +92,22 @@ pub struct Attrs {
     pub keepdim: bool,
     /// attention: query i sees key j when j ≤ i + (Sk − Sq).
     pub causal: bool,
-    /// rope: a pair is two neighbours, not an element of each half.
+    /// rope: a pair is two neighbouring elements. Otherwise it is one element of each half.
     pub interleaved: bool,
-    /// gelu: which form.
+    /// gelu: the form.
     pub form: GeluForm,
-    /// matmul, ffn: what follows; `None` is the operation's default.
+    /// matmul, ffn: the activation; `None` is the operation's default.
     pub activation: Option<Activation>,
-    /// matmul, ffn: how products are computed; `None` is what the context has ([`Context::set_precision`](crate::Context::set_precision)),
-    /// f32 unless it was set.
+    /// matmul, ffn: the precision of products. `None` is the context's default precision
+    /// ([`Context::set_precision`](crate::Context::set_precision)), initially f32.
     pub precision: Option<Precision>,
     /// cast, argmax, argmin, argtopk: the result's dtype; `None` is the operation's default.
     pub dtype: Option<DType>,
-    /// topk, argtopk: how many elements of a line.
+    /// topk, argtopk: the number of elements to take from each line.
     pub k: u32,
-    /// softmax, reductions, concat, gather, cumsum, topk, argtopk: along what.
+    /// softmax, reductions, concat, gather, cumsum, topk, argtopk: the axis.
     pub axis: Axis,
-    /// reductions that give no index: along several axes at once, in the place of `axis`.
+    /// reductions that don't return an index: several axes to reduce at once, instead of `axis`.
     pub axes: Permutation,
     /// matmul, scale: the factor.
     pub alpha: f32,
@@ -113,19 +115,19 @@ pub struct Attrs {
     pub beta: f32,
     /// norms: added to the variance.
     pub eps: f32,
-    /// clamp: nothing is below it.
+    /// clamp: the lower bound.
     pub min: f32,
-    /// clamp: nothing is above it.
+    /// clamp: the upper bound.
     pub max: f32,
     /// attention: the factor of the scores; 0 means 1/sqrt(D).
     pub scale: f32,
     /// transpose: the order of axes.
     pub perm: Permutation,
-    /// slice: the first index of each axis. pad, as `before`: elements put before it.
+    /// slice: the first index on each axis. pad, as `before`: the number of elements to add before each axis.
     pub start: PerAxis,
-    /// slice: the index of each axis before which it ends. pad, as `after`: elements put behind it.
+    /// slice: the index on each axis before which it stops. pad, as `after`: the number of elements to add after each axis.
     pub stop: PerAxis,
-    /// slice: indices from one to the next on each axis.
+    /// slice: the distance from one index to the next on each axis.
     pub step: PerAxis,
 }
 
@@ -163,26 +165,26 @@ impl Attrs {
         step: PerAxis::NONE,
     };
 
-    /// Returns the precision: f32 if it is not said.
+    /// Returns the precision, or f32 if none is given.
     #[inline]
     pub fn precision(&self) -> Precision {
         self.precision.unwrap_or(Precision::F32)
     }
 
-    /// Returns the operation's precision if it is not f32, for texts that name the operation.
+    /// Returns the operation's precision if it has one other than f32, for texts that name the operation.
     pub(crate) fn fixed_precision(&self, op: Op) -> Option<Precision> {
         self.precision.filter(|&precision| precision != Precision::F32 && op.info().attrs.contains(&"precision"))
     }
 
-    /// Returns these attributes with a precision, if the operation has one that is not said.
+    /// Returns these attributes with this precision if the operation has a precision and none is given. Otherwise, `None`.
     pub(crate) fn with_precision(&self, op: Op, precision: Precision) -> Option<Attrs> {
         let unsaid = self.precision.is_none() && op.info().attrs.contains(&"precision");
         unsaid.then_some(Attrs { precision: Some(precision), ..*self })
     }
 
     /// Sets an attribute by name from text, as conformance cases and program texts write it: integers in decimal,
-    /// f32 in decimal or as `0x` and its bits, words, lists with commas. `invalid_argument` for a name that `op` does
-    /// not have or a value that it can't take.
+    /// f32 in decimal or as `0x` and its bits, words, lists with commas. Returns `invalid_argument` for a name that `op`
+    /// does not have or a value that it can't take.
     pub fn set(&mut self, op: Op, name: &str, value: &str) -> Result<()> {
         if !op.info().attrs.contains(&name) {
             fail!(InvalidArgument, "{op} has no attribute '{name}': it has {:?}", op.info().attrs);
@@ -251,7 +253,7 @@ impl Attrs {
     }
 }
 
-/// What an attribute may be, for the text of an error.
+/// Describes an attribute's allowed values, for an error message.
 #[cold]
 fn allowed(name: &str) -> String {
     match name {
@@ -266,7 +268,7 @@ fn allowed(name: &str) -> String {
     }
 }
 
-/// A decimal f32, rounded to nearest even whatever rounding the host process has set; what the standard library takes.
+/// Parses a decimal f32 as the standard library does. Rounds to nearest even, whatever rounding mode the host process has set.
 pub(crate) fn parse_f32(text: &str) -> Option<f32> {
     default_environment(|| text.parse().ok())
 }

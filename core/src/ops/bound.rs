@@ -1,4 +1,4 @@
-//! What operations cost at most, from the number of their elements alone.
+//! Upper bounds of operations' costs, computed from the number of their elements alone.
 
 use super::{Cost, Family, Op};
 
@@ -9,15 +9,15 @@ impl Op {
     /// Returns the number of the bound that the operation shares with others.
     #[inline]
     pub(crate) fn bound(self) -> usize {
-        // ffn and attention have products between values that are no operands, so matmul has a smaller bound than its family.
+        // ffn and attention also multiply intermediate values, which are not counted. So matmul's bound is below its family's.
         if matches!(self, Op::Matmul) { Family::COUNT } else { self.family() as usize }
     }
 }
 
-/// At least the cost of any operation with this bound whose operands and result have this many elements together.
+/// Returns an upper bound of the cost of operations with this bound, whose operands and result together have this many elements.
 ///
-/// A product of `m`×`k` and `k`×`n` has `mkn` multiplications, which is the root of `mk · kn · mn`. Three numbers with the sum `e`
-/// have at most the product `(e/3)³`, so the multiplications are fewer than `e^1.5 / 5`.
+/// A product of `m`×`k` and `k`×`n` has `mkn` multiplications, the square root of `mk · kn · mn`. Three numbers whose sum is `e`
+/// have a product of at most `(e/3)³`, so there are fewer than `e^1.5 / 5` multiplications.
 pub(crate) fn most(bound: usize, elements: usize) -> Cost {
     const ATTENTION: usize = Family::Attention as usize;
     const FFN: usize = Family::Matmul as usize;
@@ -47,7 +47,7 @@ mod tests {
                     let elements = meta.shape.elements();
                     let input = Some(View::f32(&values[..elements], &meta).unwrap());
                     for (count, attrs) in (1..=5).flat_map(|count| [(count, Attrs::default()), (count, attrs)]) {
-                        // Five are ffn's, without what is added.
+                        // Only ffn takes this list of five: its biases are left out.
                         let inputs =
                             if count == 5 { vec![input, input, None, input, None] } else { vec![input; count] };
                         let mut output = Meta::scalar();
@@ -67,7 +67,7 @@ mod tests {
             }
         }
         met.dedup();
-        // An embedding and gather take indices, where takes a bool, rope tables of another shape.
+        // Four operations take other operands: embedding and gather indices, where a bool, rope tables of another shape.
         assert!(met.len() >= Op::ALL.len() - 4, "{met:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! What comparisons share.
+//! The shape rule and the scalar reference of all comparisons.
 
 use super::{Metas, Values, rules, scalar};
 use crate::contract::outcome;
@@ -6,7 +6,7 @@ use crate::dtype::DType;
 use crate::error::Result;
 use crate::operand::{Meta, View};
 
-/// The rule of a comparison: two operands of one dtype, which may be any, broadcast to a bool.
+/// The shape rule of a comparison: two operands of the same dtype, whichever it is, broadcast to a bool result.
 pub(super) fn rule(op: &str, inputs: Metas<'_>, output: &mut Meta) -> Result<()> {
     let (a, b) = (rules::required(inputs, 0), rules::required(inputs, 1));
     rules::same_dtype(op, a, b)?;
@@ -15,7 +15,7 @@ pub(super) fn rule(op: &str, inputs: Metas<'_>, output: &mut Meta) -> Result<()>
     Ok(())
 }
 
-/// The result, from the outcomes of which the comparison is true.
+/// Computes the result. `truths` has the bits of the [`outcome`]s for which the comparison is true.
 pub(super) fn reference(inputs: &[Option<View<'_>>], output: &Meta, truths: u8) -> Result<Values> {
     let dtype = rules::required(inputs, 0).dtype;
     if dtype.is_float() {

@@ -1,4 +1,4 @@
-//! `concat`: tensors joined along an axis.
+//! `concat`: joins tensors along an axis.
 
 use super::{Attrs, OpInfo, Values, scalar, rules};
 use crate::operand::{Meta, View};
@@ -39,7 +39,7 @@ pub(super) const INFO: OpInfo = OpInfo {
     flops: |_, _, _| 0.0,
 };
 
-/// The axis as an index.
+/// Returns the axis as an index.
 pub(crate) fn axis(attrs: &Attrs, shape: &Shape) -> Result<usize> {
     rules::one_axis("concat", 0, attrs, shape)
 }

@@ -1,4 +1,4 @@
-//! `cumsum`: the sums of an axis's elements up to each.
+//! `cumsum`: the cumulative sums along an axis.
 
 use super::{Attrs, OpInfo, Values, scalar, rules};
 use crate::operand::{Meta, View};
@@ -18,7 +18,7 @@ pub(super) const INFO: OpInfo = OpInfo {
     flops: |_, _, output| output.shape.elements() as f64,
 };
 
-/// The axis as an index.
+/// Returns the axis as an index.
 pub(crate) fn axis(attrs: &Attrs, shape: &Shape) -> Result<usize> {
     rules::one_axis("cumsum", -1, attrs, shape)
 }

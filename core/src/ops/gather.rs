@@ -1,4 +1,4 @@
-//! `gather`: elements along an axis by index.
+//! `gather`: takes elements along an axis by index.
 
 use super::{Attrs, OpInfo, Values, scalar, rules};
 use super::rules::Lines;
@@ -26,12 +26,12 @@ pub(super) const INFO: OpInfo = OpInfo {
     flops: |_, _, _| 0.0,
 };
 
-/// The axis as an index.
+/// Returns the axis as an index.
 pub(crate) fn axis(attrs: &Attrs, shape: &Shape) -> Result<usize> {
     rules::one_axis("gather", -1, attrs, shape)
 }
 
-/// An index, checked against the axis; nothing is written before all are.
+/// Returns an id as an index, or an error if the axis has no such index. Callers check all ids before they write.
 pub(crate) fn check_index(position: usize, id: i64, n: usize) -> Result<usize> {
     match usize::try_from(id) {
         Ok(index) if index < n => Ok(index),

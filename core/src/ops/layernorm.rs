@@ -1,4 +1,4 @@
-//! `layernorm`: mean and variance normalised over the last axis, of x or of its sum with a residual.
+//! `layernorm`: normalises mean and variance over the last axis, of x or of its sum with a residual.
 
 use super::{Attrs, Metas, OpInfo, Values, scalar, rules};
 use crate::operand::{Meta, View};
@@ -14,10 +14,10 @@ pub(super) const INFO: OpInfo = OpInfo {
     flops: |_, inputs, output| (8.0 + f64::from(inputs.get(RESIDUAL).is_some())) * output.shape.elements() as f64,
 };
 
-/// Which operand is the residual.
+/// The index of the residual among the operands.
 pub(crate) const RESIDUAL: usize = 3;
 
-/// The rule of normalisations over the last axis, with a residual of x's shape behind vectors of the axis's length.
+/// The shape rule of normalisations over the last axis. After x come vectors of the axis's length, then a residual of x's shape.
 pub(super) fn normalised<const N: usize>(
     op: &str,
     names: [&str; N],
@@ -26,7 +26,7 @@ pub(super) fn normalised<const N: usize>(
     output: &mut Meta,
 ) -> Result<()> {
     rules::elementwise(op, inputs, output)?;
-    // A negative one makes NaN of rows whose variance is small.
+    // A negative eps gives NaN for rows whose variance is small.
     if !(attrs.eps >= 0.0 && attrs.eps.is_finite()) {
         fail!(InvalidArgument, "{op}: eps is {}; it must be a finite number of at least 0", Float(attrs.eps));
     }
@@ -45,7 +45,7 @@ pub(super) fn normalised<const N: usize>(
     }
 }
 
-/// What is normalised: x, or its sum with the residual as `add` stores it.
+/// Returns the values to normalise: x, or its sum with the residual as `add` stores it.
 pub(super) fn of_sum(inputs: &[Option<View<'_>>], residual: usize, output: &Meta) -> Result<Vec<f32>> {
     let x = scalar::floats(inputs, 0)?;
     let Some(residual) = scalar::optional_floats(inputs, residual)? else { return Ok(x) };
@@ -53,7 +53,7 @@ pub(super) fn of_sum(inputs: &[Option<View<'_>>], residual: usize, output: &Meta
     Ok(scalar::widened(&sum, output.dtype))
 }
 
-/// `(d·r)·γ + β`, steps left out where a vector is absent.
+/// Computes `y·γ + β`. If a vector is absent, its step is left out.
 pub(super) fn affine(y: f32, i: usize, gamma: &Option<Vec<f32>>, beta: &Option<Vec<f32>>) -> f32 {
     let y = gamma.as_ref().map_or(y, |gamma| y * gamma[i]);
     beta.as_ref().map_or(y, |beta| y + beta[i])

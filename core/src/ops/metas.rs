@@ -1,4 +1,4 @@
-//! Descriptions of an operation's operands: all that a shape rule or a cost estimate may ask about them.
+//! Descriptions of an operation's operands: all that a shape rule or a cost estimate may use.
 
 use crate::operand::{Meta, Packed, Place, View};
 use smallvec::SmallVec;

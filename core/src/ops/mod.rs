@@ -1,7 +1,7 @@
-//! The operations: one row each in `table.rs`, and one file each but for those that work element by element.
+//! The operations. Each has a row in `table.rs`. Operations of the table's section `own` also have a file each.
 //!
-//! Row and file hold the operation's operands and attributes, its shape rule, its cost and its scalar reference, written
-//! from [`crate::contract`]. No device is named here, and no rule stands anywhere else.
+//! Row and file define the operation's operands, attributes, shape rule, cost and scalar reference. References are written
+//! from [`crate::contract`]. No code here depends on a device, and no rule is defined elsewhere.
 
 mod attrs;
 mod bound;
@@ -48,70 +48,70 @@ use crate::operand::Turns;
 use crate::operand::{Meta, View};
 use std::fmt;
 
-/// The work of a command, for pricing and for GFLOP/s.
+/// The work of a command, for cost estimates and for GFLOP/s.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Cost {
-    /// Floating-point operations; a multiply-add is two.
+    /// Floating-point operations. A multiply-add counts as two.
     pub flops: f64,
-    /// Bytes read and written, each operand once; of an embedding's table, the rows that are taken.
+    /// Bytes read and written, each operand counted once. Of an embedding's table, only the rows that are read.
     pub bytes: f64,
 }
 
-/// Everything the runtime knows of an operation.
+/// Everything the runtime knows about an operation.
 #[derive(Clone, Copy)]
 pub struct OpInfo {
     /// The name in every language, in programs and in conformance cases.
     pub name: &'static str,
-    /// The operands' names, in order; a trailing `?` marks an optional one, a trailing `*` one that repeats.
+    /// The operands' names, in order. A trailing `?` marks an optional operand, a trailing `*` one that repeats.
     pub operands: &'static [&'static str],
-    /// The attributes it has (names of [`Attrs::set`]).
+    /// The names of its attributes, for [`Attrs::set`].
     pub attrs: &'static [&'static str],
-    /// Whether the output may be exactly an input.
+    /// Whether the output may have exactly the memory of an input.
     pub in_place: bool,
-    /// The shape rule. It describes the result in its last argument, whose value before is nobody's.
+    /// The shape rule. It writes the result's description to its last argument, whatever value that had.
     shape: fn(&Attrs, Metas<'_>, &mut Meta) -> Result<()>,
     /// Floating-point operations, given inputs and output.
     flops: fn(&Attrs, Metas<'_>, &Meta) -> f64,
 }
 
 impl OpInfo {
-    /// What the result looks like; the error, with numbers, if the operands or attributes don't fit.
+    /// Returns the result's description. If the operands or attributes don't fit, returns an error with the numbers.
     pub fn infer<'a>(&self, attrs: &Attrs, inputs: impl Into<Metas<'a>>) -> Result<Meta> {
         let mut output = Meta::scalar();
         self.describe(attrs, inputs.into(), &mut output)?;
         Ok(output)
     }
 
-    /// The same in a place of the caller's: a description is large for a call of tens of nanoseconds.
+    /// Writes the result's description in place: a copy would take too long in a call of tens of nanoseconds.
     #[inline]
     pub(crate) fn describe(&self, attrs: &Attrs, inputs: Metas<'_>, output: &mut Meta) -> Result<()> {
         rules::operand_count(self, inputs)?;
         (self.shape)(attrs, inputs, output)
     }
 
-    /// The work, for operands that fit.
+    /// Returns the work, for operands that fit.
     pub fn cost<'a>(&self, attrs: &Attrs, inputs: impl Into<Metas<'a>>, output: &Meta) -> Cost {
         let inputs = inputs.into();
         let (flops, written) = ((self.flops)(attrs, inputs, output), output.bytes());
-        // Without arithmetic nothing is read that isn't written: rows of a table, not the table.
+        // An operation without arithmetic reads no more than it writes: rows of a table, not the whole table.
         let read = |bytes: usize| if flops == 0.0 { bytes.min(written) } else { bytes };
         let read: f64 = inputs.present().map(|meta| read(meta.bytes()) as f64).sum();
         Cost { flops, bytes: read + written as f64 }
     }
 }
 
-/// How an operation is called and computed: what all operations of a kind share is written once.
+/// How an operation is called and computed. All operations of a kind share code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpKind {
     /// `y = f(x)`, element by element.
     Unary,
     /// `y = f(a, b)`, element by element with broadcasting.
     Binary,
-    /// Whether a is to b as it says, element by element with broadcasting: a bool.
+    /// A comparison of a with b, element by element with broadcasting. The result is bool.
     Comparison,
-    /// Along one axis, several or all.
+    /// A reduction along one axis, several axes or all.
     Reduction,
-    /// Like no other.
+    /// An operation with code of its own.
     Own,
 }
 
@@ -130,11 +130,11 @@ macro_rules! operations {
     ) => {
         $(mod $own_name;)*
 
-        /// The operations of one operand, element by element.
+        /// Elementwise operations with one operand.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(crate) enum Unary { $($unary,)* }
 
-        /// The operations of two operands, element by element with broadcasting.
+        /// Elementwise operations with two operands, which are broadcast.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(crate) enum Binary { $($binary,)* }
 
@@ -191,7 +191,7 @@ macro_rules! operations {
         ];
 
         impl Reduction {
-            /// What it gives.
+            /// Returns what the reduction computes from a line.
             pub fn gives(self) -> Gives {
                 match self {
                     $(Reduction::$reduction => Gives::$gives,)*
@@ -200,7 +200,7 @@ macro_rules! operations {
         }
 
         impl Op {
-            /// What a reduction gives; `None` of another operation.
+            /// Returns what a reduction computes from a line, or `None` for another operation.
             pub fn gives(self) -> Option<Gives> {
                 match self {
                     $(Op::$reduction => Some(Gives::$gives),)*
@@ -208,7 +208,7 @@ macro_rules! operations {
                 }
             }
 
-            /// What it computes, in a sentence or two.
+            /// Returns its description, one or two sentences.
             pub fn about(self) -> &'static str {
                 match self {
                     $(Op::$unary => concat!($($unary_doc),+),)*
@@ -221,8 +221,8 @@ macro_rules! operations {
             }
         }
 
-        /// Computes a command's result with the scalar reference, on any shape that [`OpInfo::infer`] accepts. Slow; the
-        /// measure of every kernel.
+        /// Computes a command's result with the scalar reference, for any shape that [`OpInfo::infer`] accepts. It is slow.
+        /// Every kernel is checked against it.
         pub fn reference(op: Op, attrs: &Attrs, inputs: &[Option<View<'_>>], output: &Meta) -> Result<Values> {
             let _turns = Turns::of_operands(inputs, None)?;
             match op {
@@ -237,7 +237,7 @@ macro_rules! operations {
 }
 table!(operations);
 
-/// One more than the largest number.
+/// One more than the largest operation number.
 const NUMBERS: usize = {
     let (mut numbers, mut row) = (0, 0);
     while row < ROWS.len() {
@@ -249,8 +249,8 @@ const NUMBERS: usize = {
     numbers
 };
 
-/// The rows' places in the table by their operations' numbers; `usize::MAX` where no operation has a number. Does not compile where
-/// two operations have one.
+/// By operation number: the index of the operation's row, or `usize::MAX` for an unused number. Two operations with the same
+/// number are a compile error.
 const PLACES: [usize; NUMBERS] = {
     let mut places = [usize::MAX; NUMBERS];
     let mut row = 0;
@@ -263,7 +263,7 @@ const PLACES: [usize; NUMBERS] = {
     places
 };
 
-/// Something of every row, by the operations' numbers; the first row's where no operation has a number.
+/// Collects a field of every row, by operation number. Unused numbers get the first row's.
 macro_rules! by_number {
     ($field:tt) => {{
         let mut all = [ROWS[0].$field; NUMBERS];
@@ -279,7 +279,7 @@ macro_rules! by_number {
 }
 
 impl Op {
-    /// Every operation, in the order of their numbers.
+    /// All operations, in the order of their numbers.
     pub const ALL: &'static [Op] = &{
         let mut all = [ROWS[0].0; ROWS.len()];
         let (mut number, mut count) = (0, 0);
@@ -293,53 +293,53 @@ impl Op {
         all
     };
 
-    /// One more than the largest number of an operation. Not every number below it is one's.
+    /// One more than the largest operation number. Smaller numbers may be unused.
     pub const NUMBERS: usize = NUMBERS;
 
-    /// The operation's row.
+    /// Returns the operation's row of the table.
     #[inline]
     pub fn info(self) -> &'static OpInfo {
         static TABLE: [OpInfo; NUMBERS] = by_number!(3);
         &TABLE[self as usize]
     }
 
-    /// Which operations cost alike.
+    /// Returns the family. Operations of a family have similar costs.
     #[inline]
     pub fn family(self) -> Family {
         const FAMILIES: [Family; NUMBERS] = by_number!(2);
         FAMILIES[self as usize]
     }
 
-    /// How it is called and computed.
+    /// Returns how the operation is called and computed.
     #[inline]
     pub fn kind(self) -> OpKind {
         const KINDS: [OpKind; NUMBERS] = by_number!(1);
         KINDS[self as usize]
     }
 
-    /// Whether it keeps bits or changes their type: it takes operands of any dtype as they are stored.
+    /// Returns whether it only moves elements or converts their type. Then it takes operands of any dtype as they are stored.
     #[inline]
     pub(crate) fn is_move(self) -> bool {
         self.family() == Family::Move || self == Op::Cast
     }
 
-    /// Whether it refuses some elements of its second operand, of an empty result too.
+    /// Returns whether it rejects some elements of its second operand, even if the result is empty.
     #[inline]
     pub(crate) fn checks_ids(self) -> bool {
         matches!(self, Op::Embedding | Op::Gather)
     }
 
-    /// The name.
+    /// Returns the name.
     pub fn name(self) -> &'static str {
         self.info().name
     }
 
-    /// Whether it keeps shape and dtype and looks at one element of each operand at a time.
+    /// Returns whether it keeps shape and dtype and reads one element of each operand at a time.
     pub(crate) fn is_elementwise(self) -> bool {
         matches!(self.kind(), OpKind::Unary | OpKind::Binary)
     }
 
-    /// The operation of that name.
+    /// Returns the operation with this name, or `invalid_argument`.
     pub fn from_name(name: &str) -> Result<Op> {
         match Op::ALL.iter().find(|op| op.name() == name) {
             Some(&op) => Ok(op),
@@ -347,7 +347,7 @@ impl Op {
         }
     }
 
-    /// The operation of that number.
+    /// Returns the operation with this number.
     pub fn from_code(code: u32) -> Option<Op> {
         PLACES.get(code as usize).and_then(|&place| ROWS.get(place)).map(|row| row.0)
     }

@@ -1,4 +1,4 @@
-//! Reductions: along one axis, several at once, or of everything.
+//! Reductions along one axis, several axes or all axes.
 
 use super::rules::{Lines, axis_index};
 use super::{Attrs, Axis, Metas, Values, rules, scalar};
@@ -7,10 +7,10 @@ use crate::error::{Result, fail};
 use crate::operand::{Meta, View};
 use crate::shape::{MAX_RANK, Shape};
 
-/// What a reduction gives of a line.
+/// What a reduction computes from a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gives {
-    /// A number, of nothing too.
+    /// A number, even for an empty line.
     Value,
     /// A number that is divided by the line's length.
     Mean,
@@ -21,7 +21,7 @@ pub enum Gives {
 }
 
 impl Gives {
-    /// The attributes of such a reduction. Which of several axes an index would be along is not said.
+    /// Returns the attributes of such a reduction. An index along several axes is not defined, so `Index` has no `axes`.
     pub(super) const fn attrs(self) -> &'static [&'static str] {
         match self {
             Gives::Index => &["axis", "keepdim", "dtype"],
@@ -32,14 +32,14 @@ impl Gives {
 
 /// A reduction's operand as lines.
 pub(crate) struct Reduced {
-    /// The order that its axes must be brought to first, if what is reduced does not lie together: x's axes, `MAX_RANK` from the
-    /// rank on.
+    /// The order to which x's axes must be transposed first, if the reduced axes are not adjacent. Entries from the rank on are
+    /// `MAX_RANK`.
     pub order: Option<[u8; MAX_RANK]>,
     pub lines: Lines,
 }
 
 impl Reduced {
-    /// The lines that a reduction's attributes ask for; its rule accepted them.
+    /// Divides a shape into the lines that a reduction's attributes ask for. Its shape rule has accepted them.
     pub fn new(shape: &Shape, attrs: &Attrs) -> Reduced {
         let (rank, dims) = (shape.rank(), shape.dims());
         let index = |axis: i32| if axis < 0 { axis + rank as i32 } else { axis } as usize;
@@ -51,7 +51,7 @@ impl Reduced {
         };
         let mut reduced = [false; MAX_RANK];
         list.iter().for_each(|&axis| reduced[index(axis.into())] = true);
-        // Axes of one element lie wherever one likes.
+        // The position of an axis of length 1 does not matter.
         let counts = |axis: &usize| dims[*axis] != 1;
         let n = (0..rank).filter(|&axis| reduced[axis]).map(|axis| dims[axis]).product();
         let mut reduced_axes = (0..rank).filter(counts).filter(|&axis| reduced[axis]);
@@ -64,7 +64,7 @@ impl Reduced {
         if (first..last).filter(counts).all(|axis| reduced[axis]) || shape.elements() == 0 {
             return together(lines);
         }
-        // Those behind the last reduced one stay where they are.
+        // Axes after the last reduced one stay in place.
         let mut order = [MAX_RANK as u8; MAX_RANK];
         let before = (0..=last).filter(|&axis| !reduced[axis]);
         let all = before.chain((0..=last).filter(|&axis| reduced[axis])).chain(last + 1..rank);
@@ -73,7 +73,7 @@ impl Reduced {
     }
 }
 
-/// Sets a shape to another without the axes, or with 1 in their places.
+/// Sets `to` to `shape` without the reduced axes, or with 1 in their places.
 fn set_shape(op: &str, attrs: &Attrs, shape: &Shape, to: &mut Shape) -> Result<()> {
     let mut reduced = [false; MAX_RANK];
     match (attrs.axes.axes(), attrs.axis) {
@@ -102,7 +102,7 @@ fn set_shape(op: &str, attrs: &Attrs, shape: &Shape, to: &mut Shape) -> Result<(
     to.set(&dims[..kept])
 }
 
-/// The rule of reductions.
+/// The shape rule of reductions.
 pub(super) fn rule(op: &str, gives: Gives, attrs: &Attrs, inputs: Metas<'_>, output: &mut Meta) -> Result<()> {
     let mut dtype = rules::one_float(op, inputs)?;
     if gives == Gives::Index {
@@ -120,7 +120,7 @@ pub(super) fn rule(op: &str, gives: Gives, attrs: &Attrs, inputs: Metas<'_>, out
     Ok(())
 }
 
-/// The dtype of indices.
+/// Returns the dtype of indices.
 pub(super) fn index_dtype(op: &str, attrs: &Attrs) -> Result<DType> {
     let dtype = attrs.dtype.unwrap_or(DType::I64);
     if !dtype.is_index() {
@@ -129,7 +129,7 @@ pub(super) fn index_dtype(op: &str, attrs: &Attrs) -> Result<DType> {
     Ok(dtype)
 }
 
-/// That dtype holds every index below n.
+/// Checks that a dtype holds every index below n.
 pub(super) fn check_indices(op: &str, dtype: DType, n: usize) -> Result<()> {
     if dtype != DType::I64 && n > 1 << 31 {
         fail!(InvalidArgument, "{op}: {dtype} can't hold an index below {n}; use i64");
@@ -137,7 +137,7 @@ pub(super) fn check_indices(op: &str, dtype: DType, n: usize) -> Result<()> {
     Ok(())
 }
 
-/// An index as bytes of that dtype.
+/// Returns an index as bytes of a dtype.
 pub(super) fn stored_index(index: usize, dtype: DType) -> Values {
     match dtype {
         DType::I64 => (index as i64).to_ne_bytes().to_vec(),
@@ -145,7 +145,7 @@ pub(super) fn stored_index(index: usize, dtype: DType) -> Values {
     }
 }
 
-/// What a function of the contract gives of a line, as bytes of the result's dtype.
+/// A value that a function of the contract returns for a line. It is stored as bytes of the result's dtype.
 pub(super) trait Given {
     fn stored(self, dtype: DType) -> Values;
 }
@@ -168,7 +168,7 @@ impl Given for Option<usize> {
     }
 }
 
-/// The result by a function of the contract.
+/// Computes the result with a function of the contract, which is called on each line.
 pub(super) fn reference<R: Given>(
     attrs: &Attrs,
     inputs: &[Option<View<'_>>],
@@ -187,7 +187,7 @@ pub(super) fn reference<R: Given>(
         (None, Axis::At(axis)) => along[axis_index("axis", axis, &shape)?] = true,
         (None, _) => along = [true; MAX_RANK],
     }
-    // Elements in the order of x belong to the result whose index they have on the axes that stay.
+    // Each element of x belongs to the result with the same index on the axes that are not reduced.
     let mut lines = vec![Vec::new(); output.shape.elements()];
     for (flat, &value) in x.iter().enumerate() {
         let (mut rest, mut line, mut step) = (flat, 0, 1);

@@ -1,4 +1,4 @@
-//! `rmsnorm`: the root mean square normalised over the last axis, of x or of its sum with a residual.
+//! `rmsnorm`: normalises the root mean square over the last axis, of x or of its sum with a residual.
 
 use super::{Attrs, OpInfo, Values, layernorm, scalar};
 use crate::operand::{Meta, View};
@@ -14,7 +14,7 @@ pub(super) const INFO: OpInfo = OpInfo {
     flops: |_, inputs, output| (4.0 + f64::from(inputs.get(RESIDUAL).is_some())) * output.shape.elements() as f64,
 };
 
-/// Which operand is the residual.
+/// The index of the residual among the operands.
 pub(crate) const RESIDUAL: usize = 2;
 
 pub(super) fn reference(attrs: &Attrs, inputs: &[Option<View<'_>>], output: &Meta) -> Result<Values> {

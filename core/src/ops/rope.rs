@@ -1,4 +1,4 @@
-//! `rope`: pairs of elements of the last axis turned by angles, whose cosines and sines are operands.
+//! `rope`: rotates pairs of elements of the last axis by angles, whose cosines and sines are operands.
 
 use super::{Attrs, OpInfo, Values, scalar, rules};
 use crate::operand::{Meta, View};
@@ -32,7 +32,7 @@ pub(super) const INFO: OpInfo = OpInfo {
     flops: |_, _, output| 3.0 * output.shape.elements() as f64,
 };
 
-/// The shape of x's pairs: its last dimension is halved.
+/// Returns the shape of x's pairs: its last dimension is halved.
 fn pairs(x: &Shape) -> Result<Shape> {
     let (mut dims, rank) = ([0; MAX_RANK], x.rank());
     dims[..rank].copy_from_slice(x.dims());
@@ -40,7 +40,7 @@ fn pairs(x: &Shape) -> Result<Shape> {
     Shape::new(&dims[..rank])
 }
 
-/// The shape of x's pairs, and the elements of cos and sin between neighbours along each of its axes.
+/// Returns the shape of x's pairs, and the strides of cos and sin along each of its axes, in elements.
 pub(crate) fn tables(x: &Shape, cos: &Shape) -> Result<(Shape, [usize; MAX_RANK])> {
     let pairs = pairs(x)?;
     Ok((pairs, cos.broadcast_strides(&pairs)))

@@ -1,4 +1,4 @@
-//! What the shape rules of several operations share.
+//! Helpers that the shape rules of several operations share.
 
 use super::{Attrs, Axis, Metas, OpInfo};
 use crate::dtype::DType;
@@ -6,7 +6,7 @@ use crate::error::{Result, fail};
 use crate::operand::Meta;
 use crate::shape::Shape;
 
-/// Every required operand is there and none is surplus.
+/// Checks that every required operand is present and none is surplus.
 #[inline]
 pub(super) fn operand_count(info: &OpInfo, inputs: Metas<'_>) -> Result<()> {
     let names = info.operands;
@@ -32,7 +32,7 @@ pub(super) fn operand_count(info: &OpInfo, inputs: Metas<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Operand `i`, which [`operand_count`] found present.
+/// Returns operand `i`, which [`operand_count`] found present.
 #[inline(always)]
 pub(super) fn required<'a>(inputs: impl Into<Metas<'a>>, i: usize) -> &'a Meta {
     match inputs.into().get(i) {
@@ -41,13 +41,13 @@ pub(super) fn required<'a>(inputs: impl Into<Metas<'a>>, i: usize) -> &'a Meta {
     }
 }
 
-/// Operand `i`, if it is there.
+/// Returns operand `i`, if it is present.
 #[inline(always)]
 pub(super) fn optional<'a>(inputs: impl Into<Metas<'a>>, i: usize) -> Option<&'a Meta> {
     inputs.into().get(i)
 }
 
-/// All operands are floating and of one dtype, which is returned.
+/// Checks that all operands have the same floating-point dtype, and returns it.
 #[inline]
 pub(super) fn one_float(op: &str, inputs: Metas<'_>) -> Result<DType> {
     let mut found: Option<DType> = None;
@@ -65,7 +65,7 @@ pub(super) fn one_float(op: &str, inputs: Metas<'_>) -> Result<DType> {
     Ok(found.unwrap_or(DType::F32))
 }
 
-/// The rule of `y = f(x)`.
+/// The shape rule of `y = f(x)`.
 #[inline]
 pub(super) fn elementwise(op: &str, inputs: Metas<'_>, output: &mut Meta) -> Result<()> {
     one_float(op, inputs)?;
@@ -73,7 +73,7 @@ pub(super) fn elementwise(op: &str, inputs: Metas<'_>, output: &mut Meta) -> Res
     Ok(())
 }
 
-/// The rule of `y = f(a, b)` with broadcasting.
+/// The shape rule of `y = f(a, b)` with broadcasting.
 #[inline]
 pub(super) fn broadcasting(op: &str, inputs: Metas<'_>, output: &mut Meta) -> Result<()> {
     let dtype = one_float(op, inputs)?;
@@ -93,7 +93,7 @@ pub(super) fn broadcasting(op: &str, inputs: Metas<'_>, output: &mut Meta) -> Re
     Ok(())
 }
 
-/// Two operands are of one dtype.
+/// Checks that two operands have the same dtype.
 pub(super) fn same_dtype(op: &str, a: &Meta, b: &Meta) -> Result<()> {
     if a.dtype != b.dtype {
         fail!(DtypeMismatch, "{op}: operands are {} and {}; cast one of them", a.dtype, b.dtype);
@@ -101,7 +101,7 @@ pub(super) fn same_dtype(op: &str, a: &Meta, b: &Meta) -> Result<()> {
     Ok(())
 }
 
-/// The shape that several operands broadcast to.
+/// Sets the output to the shape that several operands broadcast to, and the first operand's dtype.
 pub(super) fn broadcast(op: &str, operands: &[&Meta], output: &mut Meta) -> Result<()> {
     output.assign(operands[0]);
     for operand in &operands[1..] {
@@ -117,7 +117,7 @@ pub(super) fn broadcast(op: &str, operands: &[&Meta], output: &mut Meta) -> Resu
     Ok(())
 }
 
-/// An axis of a shape as an index.
+/// Returns an axis of a shape as an index.
 pub(super) fn axis_index(op: &str, axis: i32, shape: &Shape) -> Result<usize> {
     let rank = shape.rank() as i32;
     if axis < -rank || axis >= rank {
@@ -126,7 +126,7 @@ pub(super) fn axis_index(op: &str, axis: i32, shape: &Shape) -> Result<usize> {
     Ok(if axis < 0 { axis + rank } else { axis } as usize)
 }
 
-/// The axis of an operation along one axis, as an index.
+/// Returns, as an index, the axis of an operation that works along one axis.
 pub(super) fn one_axis(op: &str, default: i32, attrs: &Attrs, shape: &Shape) -> Result<usize> {
     if shape.rank() == 0 {
         fail!(ShapeMismatch, "{op}: a scalar has no axis; at least one dimension is needed");
@@ -147,19 +147,19 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
-    /// The lines along one axis.
+    /// Returns the lines along one axis.
     pub fn along(shape: &Shape, axis: usize) -> Lines {
         let dims = shape.dims();
         Lines { outer: dims[..axis].iter().product(), n: dims[axis], inner: dims[axis + 1..].iter().product() }
     }
 
-    /// Everything as one line.
+    /// Returns all elements as one line.
     pub fn flat(shape: &Shape) -> Lines {
         Lines { outer: 1, n: shape.elements(), inner: 1 }
     }
 }
 
-/// An optional vector of length `n`, such as a bias.
+/// Checks that an optional vector, such as a bias, has length `n`.
 pub(super) fn vector_of(op: &str, name: &str, vector: Option<&Meta>, n: usize) -> Result<()> {
     match vector {
         Some(meta) if meta.shape.dims() != [n] => {

@@ -1,4 +1,4 @@
-//! What the scalar references share: reading operands as f32 and writing results in their storage dtype.
+//! Helpers of the scalar references: they read operands as f32 and write results in their storage dtype.
 
 use super::rules::Lines;
 use crate::contract::{bf16_from_f32, bf16_to_f32, canonical, f16_from_f32, f16_to_f32};
@@ -9,22 +9,22 @@ use crate::operand::{Meta, View};
 /// A reference result: the bytes of its elements, native endian.
 pub type Values = Vec<u8>;
 
-/// The operand's bytes.
+/// Returns the operand's bytes, none if it is absent.
 pub(super) fn bytes<'a>(inputs: &'a [Option<View<'_>>], i: usize) -> Result<&'a [u8]> {
     match &inputs[i] {
-        // SAFETY: the view's maker vouched for that many initialised bytes while it is borrowed.
+        // SAFETY: the view's creator guarantees this many initialised bytes while the view is borrowed.
         Some(view) => Ok(unsafe { std::slice::from_raw_parts(view.host()?, view.meta().bytes()) }),
         None => Ok(&[]),
     }
 }
 
-/// The operand widened to f32.
+/// Returns the operand widened to f32.
 pub(super) fn floats(inputs: &[Option<View<'_>>], i: usize) -> Result<Vec<f32>> {
     let dtype = inputs[i].as_ref().map_or(DType::F32, |view| view.dtype());
     Ok(widened(bytes(inputs, i)?, dtype))
 }
 
-/// Stored floats widened to f32.
+/// Widens stored floats to f32.
 pub(super) fn widened(bytes: &[u8], dtype: DType) -> Vec<f32> {
     let half = |bytes: &[u8]| u16::from_ne_bytes([bytes[0], bytes[1]]);
     match dtype {
@@ -35,7 +35,7 @@ pub(super) fn widened(bytes: &[u8], dtype: DType) -> Vec<f32> {
     }
 }
 
-/// The operand's integers, or its bools as 0 and 1.
+/// Returns the operand's integers, or its bools as 0 and 1.
 pub(super) fn integers(inputs: &[Option<View<'_>>], i: usize) -> Result<Vec<i64>> {
     let dtype = inputs[i].as_ref().map_or(DType::I64, |view| view.dtype());
     let integer = |x: &[u8]| match dtype {
@@ -47,7 +47,7 @@ pub(super) fn integers(inputs: &[Option<View<'_>>], i: usize) -> Result<Vec<i64>
     Ok(bytes(inputs, i)?.chunks_exact(dtype.size()).map(integer).collect())
 }
 
-/// The operand widened to f32, if it is there.
+/// Returns the operand widened to f32, if it is present.
 pub(super) fn optional_floats(inputs: &[Option<View<'_>>], i: usize) -> Result<Option<Vec<f32>>> {
     match inputs.get(i) {
         Some(Some(_)) => floats(inputs, i).map(Some),
@@ -55,7 +55,7 @@ pub(super) fn optional_floats(inputs: &[Option<View<'_>>], i: usize) -> Result<O
     }
 }
 
-/// Results in their storage dtype, NaN canonical.
+/// Converts results to their storage dtype, with canonical NaN.
 pub(super) fn stored(values: impl IntoIterator<Item = f32>, dtype: DType) -> Values {
     let values = values.into_iter().map(canonical);
     match dtype {
@@ -66,12 +66,12 @@ pub(super) fn stored(values: impl IntoIterator<Item = f32>, dtype: DType) -> Val
     }
 }
 
-/// `y = f(x)`.
+/// Computes `y = f(x)`.
 pub(super) fn map(inputs: &[Option<View<'_>>], output: &Meta, f: impl Fn(f32) -> f32) -> Result<Values> {
     Ok(stored(floats(inputs, 0)?.into_iter().map(f), output.dtype))
 }
 
-/// `y = f(a, b)` with broadcasting.
+/// Computes `y = f(a, b)` with broadcasting.
 pub(super) fn zip(inputs: &[Option<View<'_>>], output: &Meta, f: impl Fn(f32, f32) -> f32) -> Result<Values> {
     let index = |i: usize| broadcast_index(inputs[i].as_ref().map(|view| *view.meta()), output);
     let (a, b) = (floats(inputs, 0)?, floats(inputs, 1)?);
@@ -79,7 +79,7 @@ pub(super) fn zip(inputs: &[Option<View<'_>>], output: &Meta, f: impl Fn(f32, f3
     Ok(stored((0..output.shape.elements()).map(|i| f(a[of_a(i)], b[of_b(i)])), output.dtype))
 }
 
-/// From an output position to that of an operand broadcast to it.
+/// Returns a function from a position in the output to the position in an operand that is broadcast to it.
 pub(super) fn broadcast_index(operand: Option<Meta>, output: &Meta) -> impl Fn(usize) -> usize + use<> {
     let output = output.shape;
     let strides = operand.map_or([0; 8], |meta| meta.shape.broadcast_strides(&output));
@@ -94,7 +94,7 @@ pub(super) fn broadcast_index(operand: Option<Meta>, output: &Meta) -> impl Fn(u
     }
 }
 
-/// Applies `f` to every line of x along an axis; `f` gives as many values as the output's line has.
+/// Applies `f` to every line of x along an axis. `f` returns as many values as the output's line has.
 pub(super) fn along<T: Copy + Default>(x: &[f32], lines: Lines, f: impl Fn(&[f32]) -> Vec<T>) -> Vec<T> {
     let Lines { outer, n, inner } = lines;
     let results: Vec<Vec<T>> = (0..outer * inner)

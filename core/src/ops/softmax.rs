@@ -18,7 +18,7 @@ pub(super) const INFO: OpInfo = OpInfo {
     flops: |_, _, output| 20.0 * output.shape.elements() as f64,
 };
 
-/// The axis as an index.
+/// Returns the axis as an index.
 pub(crate) fn axis(attrs: &Attrs, shape: &Shape) -> Result<usize> {
     rules::one_axis("softmax", -1, attrs, shape)
 }

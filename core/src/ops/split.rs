@@ -1,8 +1,8 @@
-//! Which operations can be computed in parts, and what of their operands a part takes.
+//! Operations that can be computed in parts, and the sections of their operands that a part takes.
 //!
-//! A part is some rows of the result: its first axes seen as one, as many of them as can be. What is computed for a row
-//! depends on no other row, so parts have the bits of the whole wherever they are cut. An operand is cut with the result or
-//! shared by all parts; a part is a command of its own, whose shapes its operation's rule checks like any other's.
+//! A part is a range of rows of the result. The result's first axes, as many as possible, are flattened into one axis of rows.
+//! Rows are computed independently, so parts have the bits of the whole wherever it is cut. An operand is cut with the result or
+//! shared by all parts. A part is a command of its own, and the operation's shape rule checks it.
 
 use super::{
     Attrs, Axis, LAYERNORM_RESIDUAL, MatmulPlan, MetaList, Metas, Op, OpKind, Permutation, RMSNORM_RESIDUAL,
@@ -14,8 +14,8 @@ use crate::shape::{MAX_RANK, Shape};
 use smallvec::SmallVec;
 use std::ptr::NonNull;
 
-/// Which of an operand's axes are those of the result: all but its last `own` ones, which end where the result's axis `end`
-/// begins.
+/// Maps an operand's axes to the result's. All but the operand's last `own` axes map to the result's axes directly before axis
+/// `end`.
 #[derive(Clone, Copy)]
 struct Axes {
     own: usize,
@@ -23,15 +23,15 @@ struct Axes {
 }
 
 impl Axes {
-    /// None of them: a vector of weights, a table.
+    /// No axis maps to the result's: a vector of weights, a table.
     const NONE: Axes = Axes { own: MAX_RANK, end: 0 };
 
-    /// How many of the operand's axes belong to the result's first `axes` ones.
+    /// Returns how many of the operand's axes map to the result's first `axes` axes.
     fn among(self, axes: usize, shape: &Shape) -> usize {
         (axes.min(self.end) + shape.rank().saturating_sub(self.own)).saturating_sub(self.end)
     }
 
-    /// The operand's dimension that belongs to an axis of the result; 1 where it has none.
+    /// Returns the operand's dimension that maps to an axis of the result, or 1 if there is none.
     fn at(self, axis: usize, shape: &Shape) -> usize {
         if axis < self.end && self.among(axis + 1, shape) > self.among(axis, shape) {
             shape.dims()[self.among(axis, shape)]
@@ -41,8 +41,8 @@ impl Axes {
     }
 }
 
-/// How many of the result's first axes may be cut, and what the operands' axes are to them; of more than five operands, the
-/// rest are like the fifth. Axes in the attributes become such as are counted from the end. `None`: it has no parts.
+/// Returns how many of the result's first axes may be cut, and how the operands' axes map to them. Operands after the fifth are
+/// like the fifth. Axes in the attributes are changed to count from the end. `None` if the operation has no parts.
 fn axes(op: Op, attrs: &mut Attrs, inputs: Metas<'_>, output: &Shape) -> Option<(usize, [Axes; 5])> {
     let rank = output.rank();
     let rank_of = |i| rules::required(inputs, i).shape.rank();
@@ -99,7 +99,7 @@ fn axes(op: Op, attrs: &mut Attrs, inputs: Metas<'_>, output: &Shape) -> Option<
             }
             rank - 1
         }
-        // The last axis of an operand is half as long or as long as the result's.
+        // The last axis of cos and sin is not as long as the result's, so it does not map to it.
         Op::Rope => {
             operands[1..].fill(Axes { own: 1, end: rank - 1 });
             rank - 1
@@ -111,7 +111,7 @@ fn axes(op: Op, attrs: &mut Attrs, inputs: Metas<'_>, output: &Shape) -> Option<
         }
         Op::Matmul => {
             let batch = MatmulPlan::new(attrs, inputs).ok()?.batch_rank();
-            // Rows of A that is stored transposed do not lie one after the other.
+            // If A is stored transposed, its rows are not contiguous.
             let rows = usize::from(rank_of(0) > 1 && !attrs.trans_a);
             operands[0] = Axes { own: 2 - rows, end: batch + rows };
             operands[1] = Axes { own: 2, end: batch };
@@ -121,7 +121,7 @@ fn axes(op: Op, attrs: &mut Attrs, inputs: Metas<'_>, output: &Shape) -> Option<
         Op::Attention => {
             operands = [Axes { own: 2, end: rank - 2 }; 5];
             (operands[0], operands[3]) = (Axes { own: 1, end: rank - 1 }, Axes { own: 1, end: rank - 1 });
-            // Which keys causality hides depends on a query's number.
+            // The keys that the causal mask hides depend on the query's index.
             if attrs.causal { rank - 2 } else { rank - 1 }
         }
         Op::Dot | Op::Transpose | Op::Slice | Op::Pad | Op::Gather => return None,
@@ -134,30 +134,30 @@ fn axes(op: Op, attrs: &mut Attrs, inputs: Metas<'_>, output: &Shape) -> Option<
 /// An operation on operands in host memory, or on descriptions alone, that can be computed in parts.
 pub(crate) struct Cut<'a> {
     op: Op,
-    /// The whole's, with axes counted from the end, where the parts have them too.
+    /// The whole's attributes, with axes counted from the end, so that they fit the parts too.
     attrs: Attrs,
     inputs: Metas<'a>,
     output: &'a Meta,
-    /// The result's first axes, which are one in a part.
+    /// The number of the result's first axes that are flattened into rows.
     axes: usize,
     operands: [Axes; 5],
-    /// How many rows there are to divide.
+    /// The number of rows to divide.
     pub rows: usize,
 }
 
 impl<'a> Cut<'a> {
-    /// The operation.
+    /// Returns the operation.
     pub fn op(&self) -> Op {
         self.op
     }
 
-    /// The parts' attributes.
+    /// Returns the parts' attributes.
     pub fn attrs(&self) -> &Attrs {
         &self.attrs
     }
 
-    /// Operands of which only a look at their elements tells whether ids are among the table's rows. A part would name the position
-    /// in itself of one that is not.
+    /// Returns operands whose ids must be checked against the table before the operation is cut. A part would report a wrong id's
+    /// position in the part.
     pub fn unchecked(&self) -> Option<&'a [Option<View<'a>>]> {
         match self.inputs {
             Metas::Of(views) if self.op == Op::Embedding => Some(views),
@@ -165,8 +165,8 @@ impl<'a> Cut<'a> {
         }
     }
 
-    /// The finest cut of an operation, whose operands fit it. `None` if it has no parts, if there is one row or none, or if
-    /// an operand is packed or where the host can't address it.
+    /// Returns the finest cut of an operation whose operands fit it. `None` if it has no parts or fewer than two rows, or if
+    /// an operand is packed or not addressable by the host.
     pub fn of(op: Op, attrs: &Attrs, inputs: impl Into<Metas<'a>>, output: &'a Meta) -> Option<Cut<'a>> {
         let inputs = inputs.into();
         let here = |view: &View<'_>| match view.place() {
@@ -190,7 +190,7 @@ impl<'a> Cut<'a> {
         })
     }
 
-    /// Rows of the result's first axes; `None` if an operand is neither cut with them nor the same for all.
+    /// Returns the rows of the result's first axes. `None` if an operand is neither cut with them nor shared by all parts.
     fn rows_of(&self, axes: usize) -> Option<usize> {
         let dims = &self.output.shape.dims()[..axes];
         let mut rows = dims.iter().product();
@@ -201,7 +201,7 @@ impl<'a> Cut<'a> {
             let shared = (0..axes).all(|axis| of.at(axis, shape) == 1);
             match (0..axes).find(differ) {
                 _ if shared => {}
-                // What the last axis is behind is not one with it.
+                // The operand's own axes must come after these axes, or they can't be flattened into one.
                 None if axes <= of.end => {}
                 // Heads that share keys and values stay together.
                 Some(axis) if self.op == Op::Attention && of.own == 2 && axis + 1 == of.end && axis + 1 == axes => {
@@ -213,14 +213,14 @@ impl<'a> Cut<'a> {
         Some(rows)
     }
 
-    /// What a part of so many rows looks like, from a row on.
+    /// Returns the part of `count` rows that begins at row `first`.
     pub fn part(&self, first: usize, count: usize) -> Part {
         let part = |meta: &Meta, of: Axes| {
             let shape = &meta.shape;
             let (leading, rest) = shape.dims().split_at(of.among(self.axes, shape));
             let of_all: usize = leading.iter().product();
             let mut dims = [1; MAX_RANK];
-            // Where it has the last of those axes, an axis of it takes their place.
+            // If an axis of the operand maps to the last of the flattened axes, one axis replaces them all.
             let place = usize::from(!leading.is_empty() && self.axes <= of.end);
             let cut = of_all > 1;
             if cut {
@@ -228,7 +228,7 @@ impl<'a> Cut<'a> {
             }
             dims[place..place + rest.len()].copy_from_slice(rest);
             let skipped = if cut { meta.bytes() / self.rows * first } else { 0 };
-            // It has no more elements than the whole.
+            // The part has no more elements than the whole, so its shape is valid.
             let shape = Shape::new(&dims[..place + rest.len()]).unwrap_or(Shape::SCALAR);
             (Meta::new(meta.dtype, shape), skipped)
         };
@@ -240,33 +240,33 @@ impl<'a> Cut<'a> {
     }
 }
 
-/// A part of a cut: what its operands and, behind them, its result look like, and how many of the whole's bytes lie before
-/// each.
+/// A part of a cut: the descriptions of its operands and, last, of its result. With each comes the number of the whole's bytes
+/// before it.
 pub(crate) struct Part {
     places: Vec<(Meta, usize)>,
 }
 
 impl Part {
-    /// The result's description.
+    /// Returns the result's description.
     pub fn result(&self) -> &Meta {
-        // There is always one.
+        // There is always a result.
         &self.places[self.places.len() - 1].0
     }
 
-    /// The operands' descriptions.
+    /// Returns the operands' descriptions.
     pub fn metas(&self, cut: &Cut<'_>) -> MetaList<'_> {
         let pairs = cut.inputs.iter().zip(&self.places);
         pairs.map(|(whole, (meta, _))| whole.map(|_| meta)).collect()
     }
 
-    /// The operands, in the whole's.
+    /// Returns the part's operands, as views into the whole's.
     pub fn inputs<'p>(&'p self, cut: &Cut<'p>) -> Result<Inputs<'p>> {
         let Metas::Of(views) = cut.inputs else { fail!(Internal, "a part of descriptions has no memory") };
         let mut inputs = Inputs::new();
         for (view, (meta, skipped)) in views.iter().zip(&self.places) {
             inputs.push(match view {
-                // SAFETY: the part lies in the whole, whose maker vouched for it while it is borrowed, and begins with an
-                // element.
+                // SAFETY: the part lies in the whole and begins at an element. The whole's creator guarantees the memory while
+                // it is borrowed.
                 Some(view) => Some(unsafe { View::from_raw(NonNull::new_unchecked(view.host()?.add(*skipped)), meta) }),
                 None => None,
             });
@@ -274,10 +274,10 @@ impl Part {
         Ok(inputs)
     }
 
-    /// The result, in the whole's. Nobody else may have the same part of it.
+    /// Returns the part's result, as a view into the whole's. No other view of the same part may exist.
     pub fn output<'p>(&'p self, whole: &ViewMut<'_>) -> Result<ViewMut<'p>> {
         let (meta, skipped) = &self.places[self.places.len() - 1];
-        // SAFETY: as of the operands; parts do not overlap.
+        // SAFETY: as for the operands. Parts do not overlap.
         Ok(unsafe { ViewMut::from_raw(NonNull::new_unchecked(whole.host()?.add(*skipped)), meta) })
     }
 }

@@ -1,23 +1,23 @@
-//! The table of operations. Everything that lists operations follows from it: by macro what is compiled, generated and compared
-//! by tests what is not.
+//! The table of operations. Everything that lists operations follows from it. Macros produce compiled code. Other files are
+//! generated, and tests compare them.
 
-/// Hands the table to a macro. A row is `Variant = number name: Family …;` with the operation's documentation before it, in the
+/// Passes the table to a macro. A row is `Variant = number name: Family …;` with the operation's documentation before it, in the
 /// section of its kind:
 ///
-/// - `unary`, `y = f(x)`: behind the name the attributes that callers give; behind the family the floating-point operations of an
-///   element, and the GPU's functions by name and number, one for each form. `called` behind a number: kernels call the function
-///   of `functions.glsl` that has the operation's name; without it each kernel names the function itself. The reference is the function of
-///   [`crate::contract`] that has its name; a file of its own it has not.
+/// - `unary`, `y = f(x)`. After the name: the attributes that callers give. After the family: the floating-point operations per
+///   element, and the GPU's functions by name and number, one for each form. With `called` after a number, kernels call the
+///   function of `functions.glsl` that has the operation's name; without it, each kernel names the function itself. The reference
+///   is the function of [`crate::contract`] with the operation's name. The operation has no file of its own.
 /// - `binary`, `y = f(a, b)` with broadcasting: the same, without attributes.
-/// - `comparison`, of two operands of one dtype with broadcasting: behind the family the floating-point operations of an element,
-///   and the outcomes of which it is true, as bits of [`crate::contract::outcome`]. Its result is bool.
-/// - `reduction`, along one axis, several or all: behind the family the function of `lines.comp` and `lines.cu` by name and number,
-///   and what the operation gives (a [`Gives`](super::Gives)). The reference is the function of [`crate::contract`] that has its
-///   name; a file of its own it has not.
-/// - `own`: the function that computes it, of that path both in `hal/cpu/kernels` and in `hal/lowering`.
+/// - `comparison`, of two operands of the same dtype with broadcasting. After the family: the floating-point operations per
+///   element, and the outcomes for which it is true, as bits of [`crate::contract::outcome`]. The result is bool.
+/// - `reduction`, along one axis, several axes or all. After the family: the function of `lines.comp` and `lines.cu` by name and
+///   number, and what the operation computes from a line (a [`Gives`](super::Gives)). The reference is the function of
+///   [`crate::contract`] with the operation's name. The operation has no file of its own.
+/// - `own`. After the family: the function that computes it, with the same path in `hal/cpu/kernels` and in `hal/lowering`.
 ///
-/// An operation's number is in programs and in the C ABI: it never changes, and a new operation takes one above all others. A GPU's
-/// function has one of six bits; those of activations are the numbers of [`crate::contract::Activation`].
+/// Programs and the C ABI contain an operation's number, so it never changes. A new operation takes a number above all others.
+/// The number of a GPU's function has six bits. Those of activations are the numbers of [`crate::contract::Activation`].
 macro_rules! table {
     ($use:ident) => {
         $use! {

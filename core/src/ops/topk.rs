@@ -15,10 +15,10 @@ pub(super) const INFO: OpInfo = OpInfo {
     flops: |_, inputs, _| rules::required(inputs, 0).shape.elements() as f64,
 };
 
-/// Elements that an axis may have: kernels count them in 32 bits.
+/// The most elements that an axis may have: kernels count them in 32 bits.
 const MOST: usize = u32::MAX as usize;
 
-/// The rule of both operations: x's shape with k elements on the axis.
+/// The shape rule of topk and argtopk: x's shape with k elements on the axis.
 pub(super) fn rule(op: &str, attrs: &Attrs, inputs: Metas<'_>, output: &mut Meta) -> Result<()> {
     rules::elementwise(op, inputs, output)?;
     let axis = rules::one_axis(op, -1, attrs, &output.shape)?;
@@ -34,12 +34,12 @@ pub(super) fn rule(op: &str, attrs: &Attrs, inputs: Metas<'_>, output: &mut Meta
     output.shape.set(&dims[..rank])
 }
 
-/// The axis as an index, for attributes that the rule accepted.
+/// Returns the axis as an index, for attributes that the rule accepted.
 pub(crate) fn axis(attrs: &Attrs, shape: &Shape) -> Result<usize> {
     rules::one_axis("topk", -1, attrs, shape)
 }
 
-/// What becomes of each line: its elements and the indices of its k greatest.
+/// Calls `f` on each line with its elements and the indices of its k greatest, and joins the results.
 pub(super) fn of_lines<T>(
     attrs: &Attrs,
     inputs: &[Option<View<'_>>],

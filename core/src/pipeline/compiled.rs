@@ -19,7 +19,7 @@ use crate::tensor::Tensor;
 pub struct Compiled {
     pub(super) plan: Arrangement,
     device: Device,
-    /// The device that the dispatcher was told to use for everything when this was compiled.
+    /// The dispatcher's forced device when this was compiled.
     forced: Option<usize>,
     /// Why this device was chosen. Profiles show it.
     reason: Reason,

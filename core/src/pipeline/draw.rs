@@ -6,7 +6,8 @@ use super::graph::{Graph, Source};
 use super::plan::Place;
 use std::fmt::{self, Write};
 
-/// Writes the recorded operations of a step: `matmul+add+relu`, with a precision that is not f32: `matmul fixed24+add`.
+/// Writes the recorded operations of a step, such as `matmul+add+relu`. A precision other than f32 follows the operation's name:
+/// `matmul fixed24+add`.
 pub(super) fn name(step: &Step, graph: &Graph, to: &mut dyn Write) -> fmt::Result {
     for (i, &node) in step.recorded().enumerate() {
         if let Source::Op(op, attrs, _) = &graph.nodes[node as usize].source {

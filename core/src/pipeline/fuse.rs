@@ -48,7 +48,7 @@ impl Step {
         cost
     }
 
-    /// What a profile shows of the step.
+    /// Describes the step for a profile.
     pub fn described(&self, graph: &Graph) -> Described {
         let (mut text, mut cost) = (Described::default(), Cost::default());
         for link in 0..self.links.len() {

@@ -53,7 +53,7 @@ pub(crate) struct Graph {
     pub outputs: Vec<u32>,
 }
 
-/// A value: what it is and where it comes from.
+/// A value: its description and its source.
 #[derive(Clone)]
 pub(crate) struct Node {
     pub meta: Meta,
@@ -71,7 +71,7 @@ pub(crate) enum Source {
 }
 
 impl Graph {
-    /// The node whose memory this node uses: itself, or what it reshapes.
+    /// The node whose memory this node uses: itself, or the node that it reshapes.
     pub fn root(&self, mut node: u32) -> u32 {
         while let Source::Reshape(of) = self.nodes[node as usize].source {
             node = of;
@@ -113,7 +113,8 @@ impl Graph {
         }
     }
 
-    /// Returns the graph with this precision in the operations that don't say theirs. `None` if nothing changes.
+    /// Returns the graph with this precision in every operation that has a precision and gives none. `None` for f32, which is the
+    /// precision of such operations anyway.
     fn said(&self, precision: Precision) -> Option<Graph> {
         if precision == Precision::F32 {
             return None;

@@ -28,7 +28,8 @@ pub(super) struct Host {
 
 /// Elements of one part of a run. With one operand they fit the first-level cache or little more.
 const PART: usize = 8 * 1024;
-/// Elements of the cheapest run that are worth another thread, and the weight of a function against that.
+/// Elements times a run's weight that are worth another thread. In the weight a function counts [`FUNCTION`], any other
+/// operation 1.
 const GRAIN: usize = 256 * 1024;
 const FUNCTION: usize = 8;
 

@@ -7,7 +7,7 @@ use crate::dispatch::{AutoDispatcher, Estimate, Kind, Places};
 
 /// The prices of a graph.
 pub(crate) struct Prices {
-    /// The index of the cheapest device, or of the one that the dispatcher was told to use.
+    /// The index of the cheapest device, or of the forced device.
     pub device: usize,
     /// By device and node: the estimate of the node's operation, with what was folded into it.
     pub nodes: Vec<Vec<Estimate>>,

@@ -19,7 +19,7 @@ pub(crate) struct Profiler(());
 pub(crate) type ProfilerHandle = Profiler;
 
 impl Profiler {
-    /// Whether a profile is running: never.
+    /// Returns whether a profile is running: never.
     #[inline(always)]
     pub fn is_on(&self) -> bool {
         false

@@ -48,7 +48,7 @@ impl Activity {
         }
     }
 
-    /// Whether bytes move between the host and a device.
+    /// Returns whether bytes move between the host and a device.
     pub const fn is_transfer(self) -> bool {
         matches!(self, Activity::Upload | Activity::Download)
     }

@@ -67,7 +67,7 @@ pub(super) fn cycles() -> Option<u64> {
 }
 
 impl Profiler {
-    /// Whether a profile is running.
+    /// Returns whether a profile is running.
     #[inline]
     pub fn is_on(&self) -> bool {
         self.on.load(Relaxed)

@@ -100,7 +100,7 @@ pub struct DeviceUse {
 }
 
 impl DeviceUse {
-    /// Whether the figures were measured on this machine.
+    /// Returns whether the figures were measured on this machine.
     pub fn is_calibrated(&self) -> bool {
         self.figures.as_ref().is_some_and(|figures| matches!(figures.source, Source::Calibrated(_)))
     }

@@ -110,7 +110,7 @@ impl Instruction {
 }
 
 impl Code {
-    /// Whether the whole program is AGPU.
+    /// Returns whether the whole program is AGPU.
     pub fn is_agpu(&self) -> bool {
         self.tensors.is_empty()
             && self.instructions.iter().all(|i| matches!(&i.kind, Kind::Plain(opcode, _) if opcode.is_gpu()))

@@ -1,5 +1,5 @@
-//! Validation of AGPU's opcodes. A register is a number of bytes that ALLOC fixes. An operation takes as many of them, from the
-//! first, as its sizes say.
+//! Validation of AGPU's opcodes. A register is memory whose size in bytes ALLOC fixes. An operation uses as many of its first
+//! bytes as the operation's sizes require.
 
 use super::lower::{Do, Located, Lowering, Register};
 use super::opcodes::{Action, Opcode};

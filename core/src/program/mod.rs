@@ -254,7 +254,7 @@ impl Program {
         self.code.instructions.len()
     }
 
-    /// Whether the program has no instructions.
+    /// Returns whether the program has no instructions.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -264,7 +264,7 @@ impl Program {
         self.format
     }
 
-    /// Whether the whole program is AGPU, so that [`Program::encode_agpu`] can write it.
+    /// Returns whether the whole program is AGPU, so that [`Program::encode_agpu`] can write it.
     pub fn is_agpu(&self) -> bool {
         self.agpu
     }

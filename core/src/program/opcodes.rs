@@ -190,12 +190,12 @@ impl Opcode {
         TABLE.iter().find(|opcode| opcode.is_gpu() == gpu && opcode.name.to_ascii_lowercase() == name)
     }
 
-    /// Whether it is an AGPU opcode.
+    /// Returns whether it is an AGPU opcode.
     pub fn is_gpu(&self) -> bool {
         self.number >> 16 == 0xC0DA
     }
 
-    /// Whether it dispatches or orders Vulkan work. A run of a program has no such work.
+    /// Returns whether it dispatches or orders Vulkan work. A run of a program has no such work.
     pub fn is_vulkan(&self) -> bool {
         self.number >> 16 == 0x564B
     }

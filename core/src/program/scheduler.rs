@@ -151,7 +151,7 @@ impl Progress {
                     state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
                     continue;
                 }
-                // Another thread's step stops only if this thread asks its caller and says so.
+                // This thread must ask its caller. Running steps of other threads see only the flag that this sets.
                 drop(state);
                 let stopped = interrupt::is_stopped();
                 state = self.lock();

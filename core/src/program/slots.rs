@@ -28,7 +28,7 @@ impl Direction {
         }
     }
 
-    /// Whether the caller may bind a tensor to it.
+    /// Returns whether the caller may bind a tensor to it.
     pub const fn takes_input(self) -> bool {
         matches!(self, Direction::In | Direction::Both)
     }

@@ -1,10 +1,10 @@
-//! Surveys: a validated program is priced step by step without running it, and steps that would waste a GPU are found.
+//! Surveys: they price each step of a validated program without running it, and find steps that would waste a GPU.
 //!
-//! A program of tensors runs as one graph on the device where the whole graph takes least. Inputs begin in host memory and
-//! outputs end there. Constants and intermediate values stay on the device. Two kinds of programs are priced step by step:
+//! A program of tensors runs as one graph on the device where the whole graph takes the least time. Inputs begin in host memory
+//! and outputs end there. Constants and intermediate values stay on the device. Two kinds of programs are priced step by step:
 //! programs with AGPU registers, and programs on devices among which operations are divided. There each step runs where the
-//! dispatcher sends it, and every value is in host memory between steps. Besides the choice, every device is priced as if all
-//! steps ran on it.
+//! dispatcher sends it, and every value is in host memory between steps. In addition to the chosen devices, every device is
+//! priced as if all steps ran on it.
 
 use super::Program;
 use super::flow::Flow;

@@ -1,4 +1,4 @@
-//! Makes tensors: of values, of memory that an operation fills, of other tensors' memory.
+//! Makes tensors: from values, from memory that an operation fills, from other tensors' memory.
 
 use super::copies::{Copies, Keeper};
 use super::{Element, Foreign, Origin, Storage, Tensor, Value};
@@ -14,7 +14,8 @@ use std::ptr::NonNull;
 use std::sync::{Arc, OnceLock};
 
 impl Tensor {
-    /// A tensor of a slice's values: `Tensor::new(&[1.0f32, 2.0], &[2])`. `shape_mismatch` if the lengths differ.
+    /// Makes a tensor from a copy of values: `Tensor::new(&[1.0f32, 2.0], &[2])`. `shape_mismatch` unless there are as many
+    /// values as `dims` has elements.
     pub fn new<T: Element>(values: &[T], dims: &[usize]) -> Result<Tensor> {
         let shape = Shape::new(dims)?;
         if shape.elements() != values.len() {
@@ -25,37 +26,38 @@ impl Tensor {
         Tensor::from_bytes(bytes, T::DTYPE, dims)
     }
 
-    /// A tensor of elements given as native-endian bytes; the way to make f16 and bf16 tensors from their bits.
+    /// Makes a tensor from a copy of its elements' bytes, native endian. This is how to make f16 and bf16 tensors from their
+    /// bits. `shape_mismatch` unless there are as many bytes as the tensor needs.
     pub fn from_bytes(bytes: &[u8], dtype: DType, dims: &[usize]) -> Result<Tensor> {
         let meta = Meta::new(dtype, Shape::new(dims)?);
         if meta.bytes() != bytes.len() {
             fail!(ShapeMismatch, "{meta:?} takes {} bytes and the data is {}", meta.bytes(), bytes.len());
         }
         let data = HostBuffer::uninitialised(bytes.len())?;
-        // SAFETY: the new buffer has room for them and nobody else has it.
+        // SAFETY: the new buffer has room for the bytes, and nothing else refers to it.
         unsafe { data.pointer().as_ptr().copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
         Ok(Tensor::own(&meta, data))
     }
 
-    /// A tensor of bools.
+    /// Makes a bool tensor. Errors as for [`Tensor::new`].
     pub fn from_bools(values: &[bool], dims: &[usize]) -> Result<Tensor> {
         let bytes: Vec<u8> = values.iter().map(|&value| value.into()).collect();
         Tensor::from_bytes(&bytes, DType::Bool, dims)
     }
 
-    /// A tensor of zeros.
+    /// Makes a tensor of zeros.
     pub fn zeros(dtype: DType, dims: &[usize]) -> Result<Tensor> {
         let meta = Meta::new(dtype, Shape::new(dims)?);
         Ok(Tensor::own(&meta, HostBuffer::zeroed(meta.bytes())?))
     }
 
-    /// A tensor that `fill` writes completely; it exists only if `fill` succeeds.
+    /// Makes a tensor whose memory `fill` writes completely. Returns the error of `fill`.
     #[inline(always)]
     pub(crate) fn filled(meta: &Meta, fill: impl FnOnce(ViewMut<'_>) -> Result<()>) -> Result<Tensor> {
         Tensor::written_by(meta, Storage::Own(HostBuffer::uninitialised(meta.bytes())?), fill)
     }
 
-    /// [`Tensor::filled`], in memory of a pool if it is large.
+    /// Makes a tensor like [`Tensor::filled`]. A large one takes its memory from the pool.
     #[inline(always)]
     pub(crate) fn result(
         pool: &Arc<ResultPool>,
@@ -73,20 +75,20 @@ impl Tensor {
     #[inline(always)]
     fn written_by(meta: &Meta, storage: Storage, fill: impl FnOnce(ViewMut<'_>) -> Result<()>) -> Result<Tensor> {
         let tensor = Tensor::place(meta, storage);
-        // SAFETY: the memory has meta.bytes() aligned bytes, and nobody else has the tensor yet.
+        // SAFETY: the memory has meta.bytes() aligned bytes, and nothing else refers to the tensor yet.
         fill(unsafe { ViewMut::from_raw(tensor.host()?, &tensor.0.meta) })?;
         Ok(tensor)
     }
 
-    /// A tensor of memory that was written already.
+    /// Makes a tensor from memory that is already written.
     ///
     /// # Safety
-    /// The memory has at least `meta.bytes()` bytes, all of them written.
+    /// The memory must have at least `meta.bytes()` bytes, all of them written.
     pub(crate) unsafe fn written(meta: &Meta, data: HostBuffer) -> Tensor {
         Tensor::own(meta, data)
     }
 
-    /// A value that was computed in a device's memory.
+    /// Makes a tensor whose values a device computed in its own memory.
     pub(crate) fn computed(meta: &Meta, keeper: Arc<dyn Keeper>, memory: Arc<dyn Buffer>) -> Tensor {
         let tensor = Tensor::place(meta, Storage::Far);
         let copies = tensor.0.copies.get_or_init(|| Copies::new(meta.bytes(), false));
@@ -94,12 +96,12 @@ impl Tensor {
         tensor
     }
 
-    /// A tensor in somebody else's memory, without a copy; `owner` is dropped with the last of its clones.
+    /// Makes a tensor in the caller's memory, without a copy. `owner` is dropped with the tensor's last clone.
     /// `invalid_argument` unless the memory is aligned for the dtype.
     ///
     /// # Safety
-    /// `start` points to `meta.bytes()` initialised bytes, which stay until `owner` is dropped and which nobody writes
-    /// while a clone is there.
+    /// `start` must point to `meta.bytes()` initialised bytes. They must stay valid until `owner` is dropped, and nothing
+    /// may write to them while a clone of the tensor exists.
     pub unsafe fn foreign(start: NonNull<u8>, meta: &Meta, owner: Box<dyn Send + Sync>) -> Result<Tensor> {
         let size = meta.dtype.size();
         if !start.as_ptr().addr().is_multiple_of(size) {
@@ -109,12 +111,12 @@ impl Tensor {
         Ok(Tensor::place(meta, Storage::Of(Origin::Foreign(foreign))))
     }
 
-    /// Made where it stays, so that its description is moved once.
+    /// Makes a tensor. Its description is written directly into its final memory, so it is moved only once.
     #[inline(always)]
     fn place(meta: &Meta, storage: Storage) -> Tensor {
         let value = Arc::<Value>::new_uninit();
         let place = Arc::as_ptr(&value).cast::<Value>().cast_mut();
-        // SAFETY: the memory of a Value that nobody else has; all fields are written.
+        // SAFETY: this is the memory of a new Value, which nothing else refers to. All of its fields are written.
         unsafe {
             (&raw mut (*place).storage).write(storage);
             (&raw mut (*place).copies).write(OnceLock::new());
@@ -128,7 +130,7 @@ impl Tensor {
         Tensor::place(meta, Storage::Own(data))
     }
 
-    /// The same values in another shape of as many elements, without a copy.
+    /// Returns the same values in another shape, without a copy. `shape_mismatch` unless it has as many elements.
     pub fn reshape(&self, dims: &[usize]) -> Result<Tensor> {
         let shape = Shape::new(dims)?;
         if shape.elements() != self.0.meta.shape.elements() {
@@ -143,8 +145,8 @@ impl Tensor {
         Ok(self.part(&Meta::new(self.dtype(), shape), 0))
     }
 
-    /// `count` entries of the first axis from `first` on, without a copy. `shape_mismatch` for a scalar, `invalid_argument`
-    /// beyond the end.
+    /// Returns `count` entries of the first axis from index `first` on, without a copy. `shape_mismatch` for a scalar,
+    /// `invalid_argument` if the range goes beyond the end.
     pub fn rows(&self, first: usize, count: usize) -> Result<Tensor> {
         let mut dims = [0; MAX_RANK];
         let dims = &mut dims[..self.dims().len()];
@@ -159,7 +161,8 @@ impl Tensor {
         Ok(self.part(&meta, skipped))
     }
 
-    /// What `meta` says, which is inside it, from a byte on.
+    /// Returns the part of the tensor that begins `skipped` bytes after its start and has the description `meta`. The caller
+    /// ensures that it lies inside the tensor.
     fn part(&self, meta: &Meta, skipped: usize) -> Tensor {
         let (root, at) = self.root();
         Tensor::place(meta, Storage::Of(Origin::Tensor(root.clone(), at + skipped)))
@@ -203,7 +206,7 @@ mod tests {
         let values: Arc<[f32]> = vec![1.0, 2.0, 3.0].into();
         let start = NonNull::from(&*values).cast::<u8>();
         let meta = |n| Meta::new(DType::F32, Shape::new(&[n]).unwrap());
-        // SAFETY: the values are there as long as the Arc is, and nobody writes them.
+        // SAFETY: the values exist as long as the Arc does, and nothing writes to them.
         let tensor = unsafe { Tensor::foreign(start, &meta(3), Box::new(values.clone())) }.unwrap();
         let (clone, reshaped) = (tensor.clone(), tensor.reshape(&[3, 1]).unwrap());
         assert_eq!(tensor.bytes().as_ptr(), start.as_ptr());
@@ -211,7 +214,7 @@ mod tests {
         assert_eq!((Arc::strong_count(&values), reshaped.to_vec::<f32>().unwrap()), (2, vec![1.0, 2.0, 3.0]));
         drop(reshaped);
         assert_eq!(Arc::strong_count(&values), 1);
-        // SAFETY: inside the values; it is refused before anything is read.
+        // SAFETY: the pointer is inside the values, and it is refused before anything is read.
         let askew = unsafe { Tensor::foreign(start.add(1), &meta(1), Box::new(())) };
         assert_eq!(askew.err().map(|error| error.status()), Some(Status::InvalidArgument));
     }

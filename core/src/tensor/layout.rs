@@ -1,7 +1,7 @@
 //! Layouts of elements that suit how a kernel reads memory, and their inverses.
 //!
 //! A [`Layout`] says where each element of a row-major matrix (or of a sequence) goes. Zeros fill the positions between
-//! and behind the elements. [`Layout::apply`] arranges elements, and [`Layout::undo`] restores the original order
+//! and after the elements. [`Layout::apply`] arranges elements, and [`Layout::undo`] restores the original order
 //! exactly.
 
 use crate::error::{Result, fail};

@@ -22,16 +22,16 @@ use copies::Copies;
 use std::ptr::NonNull;
 use std::sync::{Arc, OnceLock};
 
-/// A Rust type that is the element of a dtype.
+/// A Rust type that represents the elements of a dtype.
 ///
 /// # Safety
-/// The type has the dtype's size and alignment, and every bit pattern is valid.
+/// The type must have the dtype's size and alignment, and every bit pattern must be valid.
 pub unsafe trait Element: Copy + Send + Sync + 'static {
-    /// Its dtype.
+    /// The dtype.
     const DTYPE: DType;
 }
 
-// SAFETY: f32 is binary32.
+// SAFETY: the dtype F32 is Rust's f32, IEEE binary32.
 unsafe impl Element for f32 {
     const DTYPE: DType = DType::F32;
 }
@@ -48,78 +48,78 @@ unsafe impl Element for u32 {
     const DTYPE: DType = DType::U32;
 }
 
-/// A shaped value. Cloning shares the storage; contents don't change once a tensor is made.
+/// Holds values with a shape and a dtype. Clones share the storage. The values never change.
 ///
-/// Its values are in host memory, or on devices, or both ([`Tensor::places`]). A [`Context`](crate::Context) leaves the result of
-/// an operation where it was computed, and a copy of each operand where it was needed, so that what works on it next finds it
-/// there. Whoever reads the values on the host brings them there, once. Clones, reshapes and rows share all copies.
+/// The values are in host memory, on devices, or both ([`Tensor::places`]). A [`Context`](crate::Context) leaves an operation's
+/// result on the device that computed it, and a copy of each operand on the device that needed it, for the operations that
+/// follow. The first read on the host copies the values to host memory. Clones, reshapes and rows share all copies.
 #[derive(Clone)]
 pub struct Tensor(Arc<Value>);
 
-/// What a tensor's clones share. Behind one pointer, so that handing a tensor on moves little.
+/// The state that a tensor's clones share. It is behind one pointer, so that a tensor is cheap to move.
 struct Value {
     meta: Meta,
     storage: Storage,
-    /// On devices: made when first needed, and from the beginning of what was computed there. A part's are its origin's.
+    /// The copies on devices. Made on first use, or at once if a device computed the values. A part uses those of its origin.
     copies: OnceLock<Arc<Copies>>,
 }
 
-/// Whose memory it is.
+/// The memory of a tensor's values.
 enum Storage {
     Own(HostBuffer),
-    /// A pool's, which uses it again behind this tensor.
+    /// A pool's memory, which returns to the pool when the tensor is dropped.
     Lent(Box<Lent>),
     Of(Origin),
-    /// On a device; in host memory once it was read.
+    /// Memory of a device. After the first read on the host, the values are in host memory too.
     Far,
 }
 
 /// Memory that is not the tensor's own.
 enum Origin {
-    /// That of another tensor, from a byte on; never itself such a part.
+    /// A part of another tensor, from this byte offset on. The other tensor is never a part itself.
     Tensor(Tensor, usize),
-    /// Somebody else's.
+    /// Memory that the caller provided.
     Foreign(Box<Foreign>),
 }
 
-/// Somebody else's memory, with what keeps it.
+/// Memory that the caller provided, with the owner that keeps it valid.
 struct Foreign {
     start: NonNull<u8>,
     _owner: Box<dyn Send + Sync>,
 }
 
-// SAFETY: it is only read, and whoever made it vouched that nobody writes to it.
+// SAFETY: the memory is only read, and the caller of `Tensor::foreign` vouched that nothing writes to it.
 unsafe impl Send for Foreign {}
 // SAFETY: the same.
 unsafe impl Sync for Foreign {}
 
 impl Tensor {
-    /// The dimensions.
+    /// Returns the dimensions.
     pub fn dims(&self) -> &[usize] {
         self.0.meta.shape.dims()
     }
 
-    /// The shape.
+    /// Returns the shape.
     pub fn shape(&self) -> &Shape {
         &self.0.meta.shape
     }
 
-    /// The element type.
+    /// Returns the element type.
     pub fn dtype(&self) -> DType {
         self.0.meta.dtype
     }
 
-    /// The number of elements.
+    /// Returns the number of elements.
     pub fn len(&self) -> usize {
         self.0.meta.shape.elements()
     }
 
-    /// Whether it has no elements.
+    /// Returns whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How many bytes its elements have.
+    /// Returns the number of bytes of all elements.
     pub fn byte_len(&self) -> usize {
         self.0.meta.bytes()
     }

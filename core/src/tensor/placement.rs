@@ -1,4 +1,4 @@
-//! Where a tensor's values are: in host memory, on devices, or both.
+//! The places of a tensor's values: host memory, devices, or both.
 
 use super::copies::{Copies, Keeper};
 use super::{Origin, Storage, Tensor};
@@ -10,7 +10,8 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 impl Tensor {
-    /// The tensor whose copies it shares, and where in it it begins.
+    /// Returns the tensor whose storage and copies this one shares, and this one's byte offset in it. A tensor that is not a
+    /// part of another is its own root.
     #[inline]
     pub(crate) fn root(&self) -> (&Tensor, usize) {
         match &self.0.storage {
@@ -19,7 +20,7 @@ impl Tensor {
         }
     }
 
-    /// The first byte of a root's own memory, if it has any.
+    /// Returns the first byte of a root's own memory. `None` if a device computed the values.
     #[inline]
     pub(super) fn own_memory(&self) -> Option<NonNull<u8>> {
         match &self.0.storage {
@@ -30,13 +31,13 @@ impl Tensor {
         }
     }
 
-    /// The root that an operand's values are of, and where in it they begin.
+    /// Returns the root of an operand that is a tensor, and the operand's byte offset in it.
     pub(crate) fn at(place: Place<'_>) -> Option<(&Tensor, usize)> {
         let Place::Tensor(values, at) = place else { return None };
         Some((values.as_any().downcast_ref()?, at))
     }
 
-    /// Its first byte in host memory, if its values are there.
+    /// Returns the first byte in host memory. `None` if the values are on devices only.
     pub(crate) fn if_on_host(&self) -> Option<NonNull<u8>> {
         let (root, at) = self.root();
         match root.own_memory() {
@@ -47,7 +48,7 @@ impl Tensor {
         }
     }
 
-    /// Its first byte in host memory, where its values are brought if they are on devices only.
+    /// Returns the first byte in host memory. Values that are on devices only are copied there first.
     #[inline]
     pub(crate) fn host(&self) -> Result<NonNull<u8>> {
         let (root, at) = self.root();
@@ -68,62 +69,62 @@ impl Tensor {
         }
     }
 
-    /// Whether another tensor is the same part of the same memory, described alike. Values never change, so the two are then
-    /// interchangeable.
+    /// Whether another tensor is the same part of the same memory, with the same description. Values never change, so the two are
+    /// then interchangeable.
     pub(crate) fn is_same(&self, other: &Tensor) -> bool {
         let ((root, at), (other_root, other_at)) = (self.root(), other.root());
         Arc::ptr_eq(&root.0, &other_root.0) && at == other_at && self.0.meta == other.0.meta
     }
 
-    /// Whether nobody else has a clone of it.
+    /// Whether this is the only clone.
     pub(crate) fn is_unshared(&self) -> bool {
         Arc::strong_count(&self.0) == 1
     }
 
-    /// The copies of a root.
+    /// Returns the record of a root's copies.
     fn copies(&self) -> &Arc<Copies> {
         self.0.copies.get_or_init(|| Copies::new(self.byte_len(), true))
     }
 
-    /// The copy that a device has of a root.
+    /// Returns the copy of a root on a device, and counts a use of it.
     pub(crate) fn copy_on(&self, keeper: &dyn Keeper) -> Option<Arc<dyn Buffer>> {
         self.0.copies.get()?.on(keeper)
     }
 
-    /// Keeps a copy of all of a root.
+    /// Keeps a device's copy of a whole root.
     pub(crate) fn keep_copy(&self, keeper: Arc<dyn Keeper>, memory: &Arc<dyn Buffer>) {
-        // A processor's is host memory.
+        // A copy on the CPU device would be in host memory too.
         if memory.host_pointer().is_none() {
             self.copies().put(keeper, memory.clone());
         }
     }
 
-    /// The ids of the devices that have its values.
+    /// Calls `each` with the id of every device that has a copy of the values.
     pub(crate) fn each_device(&self, each: &mut dyn FnMut(&str)) {
         if let Some(copies) = self.root().0.0.copies.get() {
             copies.devices(each);
         }
     }
 
-    /// Whether its values are in host memory, where reading them waits for nothing.
+    /// Returns whether the values are in host memory, so that reading them does not wait for a device.
     pub fn is_on_host(&self) -> bool {
         self.if_on_host().is_some()
     }
 
-    /// Whether its values are in host memory (`cpu`) or on the device of that id.
+    /// Returns whether the values are in a place: host memory (`cpu`), or the device with that id.
     pub fn is_on(&self, place: &str) -> bool {
         let mut found = place == DeviceKind::Cpu.name() && self.is_on_host();
         self.each_device(&mut |id| found |= id == place);
         found
     }
 
-    /// Where its values are: `cpu` for host memory, and ids of devices.
+    /// Lists the places of the values: `cpu` for host memory, and the ids of devices.
     pub fn places(&self) -> Vec<String> {
         let mut places = Vec::new();
         if self.is_on_host() {
             places.push(DeviceKind::Cpu.name().into());
         }
-        // Two contexts may have a copy each on one device.
+        // Two contexts may each have a copy on the same device.
         self.each_device(&mut |id| {
             if !places.iter().any(|place| place == id) {
                 places.push(id.into());
@@ -132,14 +133,15 @@ impl Tensor {
         places
     }
 
-    /// Brings its values to host memory, gives up every copy, and keeps none from now on: for whoever lets others write to the
-    /// memory of [`Tensor::bytes`], which devices would not see.
+    /// Copies the values to host memory if they are on devices only, and drops every copy on a device. The tensor keeps no such
+    /// copies from now on. Call it before other code may write to the memory of [`Tensor::bytes`]: copies would not see the
+    /// change.
     pub fn stay_on_host(&self) -> Result<()> {
         self.root().0.copies().stay_alone()
     }
 
-    /// Starts to bring its values to host memory, where they are on devices only, and doesn't wait for them: reading them does.
-    /// Errors are the device's.
+    /// Starts to copy the values to host memory if they are on devices only, and returns a clone. It doesn't wait for the copy;
+    /// the next read does. Returns the device's errors.
     pub fn to_cpu(&self) -> Result<Tensor> {
         if let Some(copies) = self.root().0.0.copies.get() {
             copies.come()?;
@@ -148,8 +150,8 @@ impl Tensor {
     }
 }
 
-// SAFETY: all bytes are written when the tensor is made or its values come from a device, nobody writes them after that, and they are
-// not moved before it is dropped.
+// SAFETY: all bytes are written when the tensor is made or its values are copied from a device. Nothing writes to them after
+// that, and they do not move before the tensor is dropped.
 unsafe impl Residence for Tensor {
     fn host(&self) -> Result<NonNull<u8>> {
         Tensor::host(self)

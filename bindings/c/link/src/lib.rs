@@ -1,11 +1,12 @@
-//! How a shared library with a C interface is linked: its SONAME, and an unwinder of its own unless the build is minimal. The build
+//! Links a shared library with a C interface: with its SONAME, and with its own unwinder unless the build is minimal. The build
 //! script of such a library calls [`shared_library`].
 
 use std::path::Path;
 use std::process::Command;
 use std::{env, fs};
 
-/// Tells cargo how to link the package whose build script calls this. Also sets what `adead_c_support::runtime!` asks for.
+/// Tells cargo how to link the package whose build script calls this. Also sets the `cfg`s that `adead_c_support::runtime!`
+/// reads.
 pub fn shared_library(soname: &str) {
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rustc-check-cfg=cfg(without_backtraces, llvm_unwinder)");
@@ -15,7 +16,7 @@ pub fn shared_library(soname: &str) {
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,{soname}");
     // Worker threads may still be parked in the library when a host closes it. So the library stays mapped.
     println!("cargo:rustc-cdylib-link-arg=-Wl,-z,nodelete");
-    // `_Unwind_Backtrace` is the one of `adead_c_support::runtime!`, not the unwinder's.
+    // `adead_c_support::runtime!` defines `_Unwind_Backtrace`, in place of the unwinder's.
     println!("cargo:rustc-cfg=without_backtraces");
     // Zig links releases (ci/release-check), with LLVM's unwinder inside. It accepts no symbol twice, so `runtime!` defines every
     // function in use from the object file that has LLVM's `_Unwind_Backtrace`.
@@ -33,7 +34,7 @@ pub fn shared_library(soname: &str) {
         return;
     }
     if env::var("CARGO_CFG_TARGET_ENV").as_deref() == Ok("gnu") {
-        // rustc asks the linker for the unwinder gcc_s. The linker finds this text first, and links the static one
+        // rustc asks the linker for the unwinder gcc_s. The linker finds this linker script first, and links the static unwinder
         // instead.
         let folder = Path::new(&env::var_os("OUT_DIR").expect("cargo sets OUT_DIR")).join("unwinder");
         fs::create_dir_all(&folder).expect("OUT_DIR is writable");

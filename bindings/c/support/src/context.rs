@@ -1,4 +1,4 @@
-//! Opening of contexts with options.
+//! Opens contexts with options.
 
 use crate::fail;
 use crate::pointers::{growing, optional_text, options};
@@ -8,7 +8,7 @@ use adead_core::{Context, ContextOptions, Result};
 use std::ffi::c_char;
 use std::ptr::null;
 
-/// How a matrix product is computed, one of `ADEAD_PRECISION_…`.
+/// The precision of a matrix product, one of `ADEAD_PRECISION_…`.
 pub type adead_precision = i32;
 
 /// Returns the precision of a number.
@@ -25,19 +25,20 @@ pub fn precision(code: adead_precision) -> Result<Precision> {
 pub struct adead_context_options {
     /// `sizeof(adead_context_options)`.
     pub struct_size: usize,
-    /// The CPU's instruction set: "avx512", "avx2", "sse2", "neon" or "portable". NULL takes the one in `ADEAD_ISA`, or
-    /// else the best.
+    /// The CPU's instruction set: "avx512", "avx2", "sse2", "neon" or "portable". NULL takes the one in `ADEAD_ISA`, or else in
+    /// adead.toml, or else the best.
     pub isa: *const c_char,
-    /// The number of CPU threads. 0 takes `ADEAD_NUM_THREADS`, or else as many as the process may use.
+    /// The number of CPU threads. 0 takes the number in `ADEAD_NUM_THREADS`, or else in adead.toml, or else as many as the
+    /// process may use.
     pub threads: usize,
-    /// How products are computed whose precision is not said, one of `ADEAD_PRECISION_…`.
+    /// The default precision, of products for which none is given: one of `ADEAD_PRECISION_…`.
     pub precision: adead_precision,
 }
 
-// SAFETY: as asked; a pointer may have any bits, because it is checked when it is used.
+// SAFETY: as `Growing` requires; a pointer may have any bits, because it is checked when it is used.
 growing!(unsafe adead_context_options, 32);
 
-/// Opens the context of a device's name, with options, as `adead_context_open` does. Both may be NULL.
+/// Opens a device by name, with options, as `adead_context_open` does. Both arguments may be NULL.
 ///
 /// # Safety
 /// `device` is NULL or a text that ends with NUL; `opts` is NULL or points to as many bytes as its first field says, and its

@@ -14,7 +14,7 @@ thread_local! {
     static PANIC_PLACE: Cell<Option<String>> = const { Cell::new(None) };
 }
 
-/// Runs a call. No panic leaves it, and an error becomes a status and this thread's error text.
+/// Runs a call and returns its status. An error or a panic sets this thread's error text; no panic leaves the call.
 #[inline]
 pub fn guard(call: impl FnOnce() -> Result<()>) -> i32 {
     match catch_unwind(AssertUnwindSafe(call)) {
@@ -24,14 +24,14 @@ pub fn guard(call: impl FnOnce() -> Result<()>) -> i32 {
     }
 }
 
-/// Does as [`guard`], for `_destroy` functions, which return nothing.
+/// Works like [`guard`], for `_destroy` functions, which return nothing.
 ///
 /// # Safety
 /// `handle` is NULL or was made by `Box::into_raw`, and the caller gives it up.
 pub unsafe fn guard_destroy<T>(handle: *mut T) {
     guard(|| {
         if !handle.is_null() {
-            // SAFETY: as asked.
+            // SAFETY: not NULL, so `Box::into_raw` made it, and the caller gives it up.
             drop(unsafe { Box::from_raw(handle) });
         }
         Ok(())
@@ -60,7 +60,7 @@ extern "C" fn panicked(panic: Box<dyn Any + Send>) -> i32 {
 
 /// Sets the text of this thread's last failure.
 pub fn remember(text: &str) {
-    // A thread that is ending may have no storage left for it.
+    // A thread that is exiting may have destroyed these variables already.
     let _ = LAST_ERROR.try_with(|last| last.replace(Some(c_text(text))));
     let _ = FAILURES.try_with(|failures| failures.set(failures.get().wrapping_add(1)));
 }

@@ -1,5 +1,6 @@
-//! What the C interfaces share: `adead-c` and `adead-models-c` turn C's pointers into values with [`pointers`] and make
-//! their calls inside [`guard()`]. Their libraries get what their own Rust runtime needs from [`runtime!`].
+//! Code shared by the C interfaces. `adead-c` and `adead-models-c` turn C's pointers into values with [`pointers`] and
+//! make their calls inside [`guard()`]. [`runtime!`] gives their libraries the definitions that their own Rust runtime
+//! needs.
 
 #![allow(non_camel_case_types)]
 

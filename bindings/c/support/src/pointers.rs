@@ -1,4 +1,4 @@
-//! Conversions from C's pointers to values. Each is checked, and its errors name it.
+//! Checked conversions from C's pointers to values. An error names the argument.
 
 #[doc(hidden)]
 pub use adead_core::{Error, Status};
@@ -14,7 +14,7 @@ macro_rules! fail {
 }
 pub use crate::fail;
 
-/// Makes the error of a pointer that must not be NULL.
+/// Returns the error of a pointer that must not be NULL.
 #[cold]
 pub fn null(name: &str) -> Error {
     Error::new(Status::InvalidArgument, format!("{name} is NULL"))
@@ -46,11 +46,11 @@ pub unsafe fn exclusive<'a, T>(pointer: *mut T, name: &str) -> Result<&'a mut T>
     unsafe { pointer.as_mut() }.ok_or_else(|| null(name))
 }
 
-/// The place of an output. It is checked before any work and written after all work.
+/// The destination of an output. It is checked before any work and written after all work.
 pub struct Out<T>(*mut T);
 
 impl<T> Out<T> {
-    /// Makes the output of a name; `invalid_argument` for NULL.
+    /// Makes the destination of the output `name`; `invalid_argument` for NULL.
     ///
     /// # Safety
     /// `pointer` is NULL or may be written during the call.
@@ -62,7 +62,7 @@ impl<T> Out<T> {
     /// Writes the value.
     #[inline]
     pub fn write(self, value: T) {
-        // SAFETY: not NULL, and the maker vouched for the rest. `write_unaligned` allows any address.
+        // SAFETY: not NULL, and the caller of `new` vouched for the rest. `write_unaligned` allows any address.
         unsafe { self.0.write_unaligned(value) }
     }
 }
@@ -89,7 +89,7 @@ pub unsafe fn text<'a>(pointer: *const c_char, name: &str) -> Result<&'a str> {
 /// Returns a text that may be NULL.
 ///
 /// # Safety
-/// As [`text`].
+/// As for [`text`].
 pub unsafe fn optional_text<'a>(pointer: *const c_char, name: &str) -> Result<Option<&'a str>> {
     if pointer.is_null() {
         return Ok(None);
@@ -125,7 +125,7 @@ pub unsafe fn array<'a, T>(pointer: *const T, length: usize, name: &str) -> Resu
 /// # Safety
 /// `pointer` is NULL or points to `length` bytes that nothing else touches during `'a`.
 pub unsafe fn array_mut<'a>(pointer: *mut c_void, length: usize, name: &str) -> Result<&'a mut [u8]> {
-    // SAFETY: passed on; it is checked as one that is read.
+    // SAFETY: passed on; `array` makes the same checks that a write needs.
     let checked = unsafe { array(pointer.cast::<u8>().cast_const(), length, name) }?;
     if checked.is_empty() {
         return Ok(&mut []);
@@ -137,7 +137,7 @@ pub unsafe fn array_mut<'a>(pointer: *mut c_void, length: usize, name: &str) -> 
 /// Returns dimensions. The rank is checked before any of them is read.
 ///
 /// # Safety
-/// As [`array()`].
+/// As for [`array()`].
 pub unsafe fn dimensions<'a>(dims: *const usize, rank: usize) -> Result<&'a [usize]> {
     if rank > MAX_RANK {
         fail!(InvalidArgument, "rank is {rank}; a shape has at most {MAX_RANK} dimensions");
@@ -158,13 +158,13 @@ pub unsafe trait Growing: Copy {
 }
 
 /// `growing!(unsafe adead_cache_use, 40)` makes a struct [`Growing`] that had this many bytes when it first appeared.
-/// The code that writes it vouches for what the trait asks.
+/// The `unsafe` in it vouches that the struct meets the trait's conditions.
 #[macro_export]
 macro_rules! growing {
     (unsafe $struct:ident, $first_size:expr) => {
         const _: () = assert!(std::mem::offset_of!($struct, struct_size) == 0 && $first_size <= size_of::<$struct>());
 
-        // SAFETY: whoever writes the macro's `unsafe` vouches for it.
+        // SAFETY: the `unsafe` in the macro's call vouches for the conditions.
         unsafe impl $crate::pointers::Growing for $struct {
             const NAME: &'static str = stringify!($struct);
             const FIRST_SIZE: usize = $first_size;
@@ -176,7 +176,7 @@ pub use crate::growing;
 /// No struct grows beyond this. A larger `struct_size` was never initialised.
 const LARGEST: usize = 1 << 16;
 
-/// The sizes and the name of a growing struct, so that all of them share the code that checks one.
+/// The name and the sizes of a growing struct, as values, so that all structs share the checking code.
 struct Known {
     name: &'static str,
     first_size: usize,
@@ -290,7 +290,7 @@ mod tests {
         later: u64,
     }
 
-    // SAFETY: as asked; it had only `first` in the beginning.
+    // SAFETY: as `Growing` requires; the first version had only `first`.
     unsafe impl Growing for Example {
         const NAME: &'static str = "example";
         const FIRST_SIZE: usize = 16;

@@ -1,9 +1,10 @@
-//! What a library needs that brings a Rust runtime of its own.
+//! Definitions for a library that contains its own Rust runtime.
 
-/// Adds to a C library what its own Rust runtime needs. `$at_load` is a closure that runs when the library is loaded.
+/// Adds to a C library the definitions that its own Rust runtime needs. `$at_load` is a closure that runs when the library is
+/// loaded.
 ///
-/// Call it in the library's crate, whose build script must call `adead_c_link::shared_library`. It is a macro because a linker takes
-/// these items from the library's own object files: a program with `libadead.a` inside would leave out an object file that nothing
+/// Call it in the library's crate, whose build script must call `adead_c_link::shared_library`. It is a macro so that these items
+/// are in the library's own object files. A linker that puts `libadead.a` into a program leaves out an object file that nothing
 /// refers to.
 #[macro_export]
 macro_rules! runtime {
@@ -38,8 +39,8 @@ macro_rules! runtime {
         #[cfg(without_backtraces)]
         std::arch::global_asm!(".hidden _Unwind_Backtrace");
 
-        /// What Rust's runtime uses from the object file that has LLVM's `_Unwind_Backtrace`: a linker that accepts no symbol twice
-        /// must not need that file. Each function does the same as LLVM's.
+        /// Defines the functions that Rust's runtime uses from the object file with LLVM's `_Unwind_Backtrace`. A linker that
+        /// accepts no duplicate symbols must not need that file. Each function does the same as LLVM's.
         #[cfg(llvm_unwinder)]
         mod llvm_unwinder {
             use std::ffi::{c_int, c_void};
@@ -52,20 +53,21 @@ macro_rules! runtime {
             /// The pointers are an unwinder's context, and where an int may be written.
             #[unsafe(no_mangle)]
             unsafe extern "C" fn _Unwind_GetIPInfo(context: *mut c_void, is_at_instruction: *mut c_int) -> usize {
-                // SAFETY: as asked. Only a signal's frame is at an instruction, and adead has no handler that a panic passes.
+                // SAFETY: the caller vouches for the pointers. Only a signal's frame is at an instruction, and adead has no
+                // handler that a panic passes.
                 unsafe {
                     is_at_instruction.write(0);
                     _Unwind_GetIP(context)
                 }
             }
 
-            /// No tables on ELF are relative to it.
+            /// Aborts: on ELF, no tables are relative to the text.
             #[unsafe(no_mangle)]
             extern "C" fn _Unwind_GetTextRelBase(_: *mut c_void) -> usize {
                 std::process::abort()
             }
 
-            /// Nor to it.
+            /// Aborts: on ELF, no tables are relative to the data.
             #[unsafe(no_mangle)]
             extern "C" fn _Unwind_GetDataRelBase(_: *mut c_void) -> usize {
                 std::process::abort()

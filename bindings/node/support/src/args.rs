@@ -1,4 +1,4 @@
-//! Arguments: values of JavaScript as the core's types. A value of another type is `invalid_argument`.
+//! Arguments: JavaScript values as the core's types. A value of another type is `invalid_argument`.
 
 use crate::error::refused;
 use napi::bindgen_prelude::{ClassInstance, FromNapiValue, JavaScriptClassExt, MaybeTypeTag, Object, Unknown};
@@ -6,7 +6,7 @@ use napi::{Env, ValueType, sys};
 use std::ops::Deref;
 use std::ptr::null_mut;
 
-/// Returns the type of a value, as `typeof` does, but with `null`.
+/// Returns the type of a value, as `typeof` does, but `null` has a type of its own.
 pub fn kind(env: sys::napi_env, value: sys::napi_value) -> ValueType {
     let mut kind = sys::ValueType::napi_undefined;
     // SAFETY: the environment of this call and a value of it; on a failure `kind` stays as it was.
@@ -14,7 +14,7 @@ pub fn kind(env: sys::napi_env, value: sys::napi_value) -> ValueType {
     kind.into()
 }
 
-/// Returns the same for a message.
+/// Returns the name of a value's type, for messages.
 pub fn named(env: sys::napi_env, value: sys::napi_value) -> &'static str {
     match kind(env, value) {
         ValueType::Undefined => "undefined",
@@ -34,16 +34,16 @@ pub fn absent(env: sys::napi_env, value: sys::napi_value) -> bool {
     matches!(kind(env, value), ValueType::Undefined | ValueType::Null)
 }
 
-/// The largest integer up to which every integer has its own number in JavaScript.
+/// The largest integer up to which JavaScript represents every integer exactly: 2⁵³ - 1.
 const LARGEST: f64 = 9_007_199_254_740_991.0;
 
-/// A size or count: an integer number from 0 on.
+/// A size or count: an integer from 0 to 2⁵³ - 1.
 #[derive(Clone, Copy)]
 pub struct Size(pub usize);
 
 impl FromNapiValue for Size {
     unsafe fn from_napi_value(env: sys::napi_env, value: sys::napi_value) -> napi::Result<Size> {
-        // SAFETY: passed on.
+        // SAFETY: the caller's guarantee is passed on.
         let Number(number) = unsafe { Number::from_napi_value(env, value) }?;
         if !(0.0..=LARGEST).contains(&number) || number.fract() != 0.0 {
             return Err(refused(env, &format!("{number} is no whole number from 0 to {LARGEST}")));
@@ -52,13 +52,13 @@ impl FromNapiValue for Size {
     }
 }
 
-/// The same, below 2³².
+/// An integer from 0 to 2³² - 1.
 #[derive(Clone, Copy)]
 pub struct Word(pub u32);
 
 impl FromNapiValue for Word {
     unsafe fn from_napi_value(env: sys::napi_env, value: sys::napi_value) -> napi::Result<Word> {
-        // SAFETY: passed on.
+        // SAFETY: the caller's guarantee is passed on.
         let Size(number) = unsafe { Size::from_napi_value(env, value) }?;
         match u32::try_from(number) {
             Ok(word) => Ok(Word(word)),
@@ -110,7 +110,7 @@ pub fn each(
     Ok(())
 }
 
-/// A text.
+/// A string.
 pub struct Text(String);
 
 impl Deref for Text {
@@ -132,7 +132,7 @@ impl FromNapiValue for Text {
         if kind(env, value) != ValueType::String {
             return Err(refused(env, &format!("a string is wanted, not {}", named(env, value))));
         }
-        // SAFETY: passed on.
+        // SAFETY: the caller's guarantee is passed on.
         unsafe { String::from_napi_value(env, value) }.map(Text)
     }
 }
@@ -165,12 +165,11 @@ impl<T> Deref for Of<T> {
 
 impl<T: MaybeTypeTag + JavaScriptClassExt> FromNapiValue for Of<T> {
     unsafe fn from_napi_value(env: sys::napi_env, value: sys::napi_value) -> napi::Result<Of<T>> {
-        // Another copy of this package has the same tags, so the class itself is checked, too.
-        // SAFETY: a value of this environment.
+        // Another copy of this package has the same type tags, so the class itself is checked too.
         let own = unsafe { Unknown::from_napi_value(env, value) }
             .and_then(|value| T::instance_of(&Env::from_raw(env), &value))
             .unwrap_or(false);
-        // SAFETY: as above; the check has shown that it is of the class.
+        // SAFETY: as above; the check has shown that the value is an instance of the class.
         match if own { unsafe { ClassInstance::from_napi_value(env, value) }.ok() } else { None } {
             Some(instance) => Ok(Of(instance)),
             None => {
@@ -181,7 +180,7 @@ impl<T: MaybeTypeTag + JavaScriptClassExt> FromNapiValue for Of<T> {
     }
 }
 
-/// true or false.
+/// A boolean.
 pub struct Flag(pub bool);
 
 impl FromNapiValue for Flag {
@@ -217,7 +216,7 @@ impl FromNapiValue for Fields {
         if kind(env, value) != ValueType::Object {
             return Err(refused(env, &format!("an object is wanted, not {}", named(env, value))));
         }
-        // SAFETY: passed on.
+        // SAFETY: the caller's guarantee is passed on.
         unsafe { Object::from_napi_value(env, value) }.map(Fields)
     }
 }

@@ -15,7 +15,7 @@ pub struct Kind(sys::napi_typedarray_type);
 impl Kind {
     const BYTES: Kind = Kind(sys::TypedarrayType::uint8_array);
 
-    /// Returns the kind that holds elements of a dtype: f16 and bf16 by their bits.
+    /// Returns the kind that holds elements of a dtype. f16 and bf16 are held as their bits.
     fn of(dtype: DType) -> Kind {
         Kind(match dtype {
             DType::F32 => sys::TypedarrayType::float32_array,
@@ -41,7 +41,7 @@ impl Kind {
         }
     }
 
-    /// Makes a new array with a copy of elements.
+    /// Makes a new array of this kind with a copy of `bytes`.
     pub fn array(self, env: Env, bytes: &[u8]) -> napi::Result<Unknown<'static>> {
         let (mut data, mut buffer) = (null_mut(), null_mut());
         // SAFETY: the environment of this call; a new buffer has the requested bytes, and nothing else refers to it.
@@ -80,7 +80,7 @@ pub struct Array {
     kind: Kind,
 }
 
-/// Returns kind, first byte and bytes of a typed array; `None` for another value.
+/// Returns the kind, first byte and size in bytes of a typed array, or `None` for another value.
 fn info(env: sys::napi_env, value: sys::napi_value) -> Option<(Kind, *mut u8, usize)> {
     let (mut kind, mut length, mut data, mut buffer, mut offset) = (0, 0, null_mut(), null_mut(), 0);
     // SAFETY: the environment of this call and a value of it; the call fails if the value is not a typed array.
@@ -116,7 +116,8 @@ impl Array {
         }
     }
 
-    /// Returns the dtype of its elements: the only one that such an array can hold, or else the named one.
+    /// Returns the dtype of the elements: the named one, or else the only one that such an array can hold. `dtype_mismatch` if
+    /// the array can't hold the dtype, `invalid_argument` if the dtype must be named.
     pub fn dtype(&self, name: Option<&str>) -> Result<DType> {
         let mut fitting = DType::ALL.into_iter().filter(|&dtype| Kind::of(dtype) == self.kind);
         let Some(name) = name else {
@@ -153,7 +154,7 @@ impl FromNapiValue for Array {
     }
 }
 
-/// Makes a new array with a copy of elements.
+/// Makes a new array for elements of a dtype, with a copy of `bytes`.
 pub fn array_of(env: Env, dtype: DType, bytes: &[u8]) -> napi::Result<Unknown<'static>> {
     Kind::of(dtype).array(env, bytes)
 }
@@ -163,7 +164,7 @@ pub fn bytes_of(env: Env, bytes: &[u8]) -> napi::Result<Unknown<'static>> {
     Kind::BYTES.array(env, bytes)
 }
 
-/// Makes an array over adead's memory, which `owner` keeps alive as long as the array. Without a dtype it has bytes.
+/// Makes an array over adead's memory, which `owner` keeps alive as long as the array. Without a dtype it is a `Uint8Array`.
 pub fn external<T: 'static>(
     env: Env,
     pointer: *mut u8,
@@ -172,7 +173,7 @@ pub fn external<T: 'static>(
     owner: T,
 ) -> napi::Result<Unknown<'static>> {
     unsafe extern "C" fn release<T>(_: sys::napi_env, _: *mut c_void, owner: *mut c_void) {
-        // SAFETY: the box below, which is dropped once.
+        // SAFETY: `owner` is the box made below, and is dropped once.
         drop(unsafe { Box::from_raw(owner.cast::<T>()) });
     }
     let kind = dtype.map_or(Kind::BYTES, Kind::of);
@@ -193,7 +194,7 @@ pub fn external<T: 'static>(
         )
     };
     if status != sys::Status::napi_ok {
-        // SAFETY: on this failure the buffer has not taken it.
+        // SAFETY: on this failure the buffer has not taken ownership of `owner`.
         drop(unsafe { Box::from_raw(owner) });
         let text = "this runtime allows no views of memory that is not its own: copy instead";
         return Err(crate::error::thrown(env.raw(), &adead::Error::new(adead::Status::Unsupported, text)));

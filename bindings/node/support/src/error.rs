@@ -42,11 +42,11 @@ pub fn guard<T>(env: Env, work: impl FnOnce() -> Result<T>) -> napi::Result<T> {
     caught(work).map_err(|error| thrown(env.raw(), &error))
 }
 
-/// Returns an error as a value of JavaScript; NULL if the environment can't make one any more.
+/// Returns an error as a JavaScript value, or NULL if the environment can't make one any more.
 pub fn value(env: sys::napi_env, error: &Error) -> sys::napi_value {
     let text = |text: &str| {
         let mut value = null_mut();
-        // SAFETY: the text is there during the call.
+        // SAFETY: the text is alive during the call.
         unsafe { sys::napi_create_string_utf8(env, text.as_ptr().cast(), text.len() as isize, &mut value) };
         value
     };
@@ -86,7 +86,7 @@ pub fn refused(env: sys::napi_env, text: &str) -> napi::Error {
     thrown(env, &Error::new(Status::InvalidArgument, text))
 }
 
-/// `Err` of a status with a formatted text, for what only JavaScript can get wrong.
+/// Returns from the function with an error of a status and a formatted text, for what only JavaScript can get wrong.
 #[macro_export]
 macro_rules! fail {
     ($status:ident, $($text:tt)*) => {

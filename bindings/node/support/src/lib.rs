@@ -1,11 +1,11 @@
-//! What the modules for Node.js share: `adead-node` and `adead-models-node` read arguments with [`args`] and [`mod@array`], make their
-//! calls inside [`error::guard`], or on a thread of libuv inside [`task::promise`].
+//! What the Node.js modules `adead-node` and `adead-models-node` share. They read arguments with [`args`] and [`mod@array`].
+//! They make their calls inside [`error::guard`], or on a libuv thread inside [`task::promise`].
 //!
-//! No item here is `#[napi]`: napi-rs registers such items in every module that links this crate, and their types would be missing in
-//! the module's declarations.
+//! No item here is `#[napi]`: napi-rs would register it in every module that links this crate, and its types would be missing
+//! from the module's declarations.
 
-// Functions take Node.js's handles as they are. A module has them from Node.js alone, and napi-rs's `Env::from_raw`, which makes the
-// safe type of one, is a safe function as well.
+// Functions take Node.js's handles, which are raw pointers. A module receives them only from Node.js. napi-rs's
+// `Env::from_raw`, which makes a safe type from one, is a safe function as well.
 #![allow(clippy::not_unsafe_ptr_arg_deref)]
 
 pub mod args;

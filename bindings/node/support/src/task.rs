@@ -1,4 +1,4 @@
-//! Promises: work on libuv's threads, and the conversion of its result on JavaScript's thread.
+//! Promises: the work runs on a libuv thread, and its result is converted on JavaScript's thread.
 
 use crate::error::{caught, thrown};
 use adead::{Result, Status};
@@ -10,14 +10,14 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 /// Makes the value that a promise resolves with.
 type Finish = Box<dyn FnOnce(Env) -> napi::Result<sys::napi_value> + Send>;
 
-/// The work of a promise. All promises share one type, so that the code around it exists once.
+/// The work of a promise. All promises share this type, so that the surrounding code is compiled once.
 pub struct Job {
     work: Option<Box<dyn FnOnce() -> Result<Finish> + Send>>,
-    /// Whether a signal has ended it, if it has one.
+    /// Set once the promise's signal aborts. `None` without a signal.
     ended: Option<Arc<AtomicBool>>,
 }
 
-/// A value that was already made.
+/// A JavaScript value that exists already.
 pub struct Made(sys::napi_value);
 
 impl TypeName for Made {
@@ -72,7 +72,7 @@ impl Job {
     }
 }
 
-/// Makes a promise of `finish(work())`. If the arguments were wrong there is no work, and it rejects with their error.
+/// Makes a promise of `finish(work())`. If `work` is an error, such as a wrong argument, the promise rejects with it.
 pub fn promise<T, V, W>(
     work: Result<W>,
     finish: impl FnOnce(Env, T) -> napi::Result<V> + Send + 'static,
@@ -85,8 +85,8 @@ where
     promise_with(work, finish, None)
 }
 
-/// Does the same, with a signal. If `signal` aborts before a thread is free, the work does not begin; later it ends
-/// early.
+/// Makes a promise like [`promise`], with a signal. If `signal` aborts before a thread is free, the work does not begin. If it
+/// aborts later, the work ends early.
 pub fn promise_with<T, V, W>(
     work: Result<W>,
     finish: impl FnOnce(Env, T) -> napi::Result<V> + Send + 'static,
@@ -116,8 +116,7 @@ where
     AsyncTask::with_optional_signal(job, signal)
 }
 
-/// Returns the error of a promise that a signal stopped: the same one as napi-rs makes for a promise that is stopped
-/// later.
+/// Returns the error of a promise that a signal stopped. napi-rs makes the same error for a promise that is stopped later.
 pub fn aborted(env: Env) -> napi::Result<napi::Error> {
     const NAME: &str = "AbortError";
     let mut error = env.create_error(napi::Error::new(napi::Status::Cancelled, NAME))?;

@@ -4,12 +4,12 @@ use super::Layer;
 use adead_core::contract::GeluForm;
 use adead_core::{Context, Result, Tensor};
 
-/// max(x, 0).
+/// Computes max(x, 0).
 #[derive(Clone)]
 pub struct Relu(Context);
 
 impl Relu {
-    /// The layer.
+    /// Makes the layer.
     pub fn new(context: &Context) -> Relu {
         Relu(context.clone())
     }
@@ -21,7 +21,7 @@ impl Layer for Relu {
     }
 }
 
-/// The Gaussian error linear unit.
+/// Computes the Gaussian error linear unit.
 #[derive(Clone)]
 pub struct Gelu {
     context: Context,
@@ -29,7 +29,7 @@ pub struct Gelu {
 }
 
 impl Gelu {
-    /// The layer, in its form with erf or with tanh.
+    /// Makes the layer, in the form with erf or with tanh.
     pub fn new(form: GeluForm, context: &Context) -> Gelu {
         Gelu { context: context.clone(), form }
     }

@@ -1,10 +1,10 @@
-//! Self-attention with several heads.
+//! Multi-head self-attention.
 
 use super::{Layer, Linear, Sequences, Weights};
 use adead_core::contract::Activation;
 use adead_core::{Attrs, Context, Error, Op, Permutation, Result, Status, Tensor};
 
-/// Self-attention: queries, keys and values as one product, then the heads, then the output's product.
+/// Computes multi-head self-attention: one product for queries, keys and values, then attention, then the output's product.
 #[derive(Clone)]
 pub struct MultiHeadAttention {
     qkv: Linear,
@@ -13,8 +13,8 @@ pub struct MultiHeadAttention {
 }
 
 impl MultiHeadAttention {
-    /// The layer of four linear ones, named by their prefixes: query, key, value, output; all of `width` to `width`.
-    /// `invalid_argument` unless `heads` divides the width.
+    /// Loads the layer from four linear layers, given by their prefixes: query, key, value, output. Each maps `width` values to
+    /// `width`. `invalid_argument` unless `heads` divides the width.
     pub fn load(
         weights: &Weights,
         [query, key, value, output]: [&str; 4],
@@ -35,8 +35,8 @@ impl MultiHeadAttention {
         MultiHeadAttention::new(qkv, Linear::load(weights, output, width, width, context)?, heads)
     }
 
-    /// The layer of a linear one that returns queries, keys and values behind each other, and the output's. `shape_mismatch`
-    /// where they don't fit each other, `invalid_argument` unless `heads` divides the width.
+    /// Makes the layer from two linear layers. `qkv` returns queries, keys and values, concatenated; `output` maps the attended
+    /// values. `shape_mismatch` if the two don't fit each other, `invalid_argument` unless `heads` divides the width.
     pub fn new(qkv: Linear, output: Linear, heads: usize) -> Result<MultiHeadAttention> {
         let width = output.inputs();
         if qkv.outputs() != 3 * width {
@@ -50,8 +50,8 @@ impl MultiHeadAttention {
         Ok(MultiHeadAttention { qkv, output, heads })
     }
 
-    /// Attention within each sequence of a matrix `[rows, width]`, plus a residual. `shape_mismatch` unless the sequences have
-    /// as many rows.
+    /// Computes attention within each sequence of a matrix `[rows, width]`, and adds a residual. `shape_mismatch` unless the
+    /// sequences have `rows` rows in total.
     pub fn forward_with(&self, x: &Tensor, sequences: &Sequences, residual: Option<&Tensor>) -> Result<Tensor> {
         let rows = sequences.rows();
         if x.dims() != [rows, self.qkv.inputs()] {
@@ -72,15 +72,15 @@ impl MultiHeadAttention {
             attended.push(context.run(Op::Attention, &Attrs::DEFAULT, &operands)?);
             first += group.rows();
         }
-        // Heads side by side again, of one group behind the other.
+        // Concatenates the heads of each row, and the rows of all groups.
         let attrs = Attrs { perm: Permutation::new(&[0, 2, 1, 3])?, ..Attrs::default() };
         let attended: Vec<&Tensor> = attended.iter().collect();
         let joined = context.run_joined(Op::Transpose, &attrs, &attended, &[rows, width])?;
         self.output.forward_with(&joined, residual, Activation::None)
     }
 
-    /// Attention within each sequence of `[count, length, width]`, or of the one that `[length, width]` is, plus a residual. With
-    /// `lengths`, one for each, the rows behind them are padding, as of `Group::padded`.
+    /// Computes attention within each sequence of `[count, length, width]`, or within one sequence `[length, width]`, and adds a
+    /// residual. If `lengths` has a length for each sequence, the rows after it are padding: see `Group::padded`.
     pub fn forward_padded(&self, x: &Tensor, lengths: Option<&[usize]>, residual: Option<&Tensor>) -> Result<Tensor> {
         let (sequences, rows) = self.batch(x, lengths)?;
         let residual = match residual {
@@ -90,7 +90,7 @@ impl MultiHeadAttention {
         self.forward_with(&rows, &sequences, residual.as_ref())?.reshape(x.dims())
     }
 
-    /// A batch's sequences, and its rows as a matrix.
+    /// Returns a batch's sequences, and its rows as a matrix.
     pub(super) fn batch(&self, x: &Tensor, lengths: Option<&[usize]>) -> Result<(Sequences, Tensor)> {
         let width = self.qkv.inputs();
         let (count, length) = match *x.dims() {
@@ -107,7 +107,7 @@ impl MultiHeadAttention {
 }
 
 impl Layer for MultiHeadAttention {
-    /// Of one sequence `[length, width]`, or of several of one length, `[count, length, width]`.
+    /// Computes attention within one sequence `[length, width]`, or within each of `[count, length, width]`.
     fn forward(&self, x: &Tensor) -> Result<Tensor> {
         self.forward_padded(x, None, None)
     }

@@ -4,7 +4,7 @@ use super::{Layer, Linear};
 use adead_core::contract::Activation;
 use adead_core::{Error, Result, Status, Tensor};
 
-/// `activation(x·W1ᵀ + b1)·W2ᵀ + b2`.
+/// Computes `activation(x·W1ᵀ + b1)·W2ᵀ + b2`.
 #[derive(Clone)]
 pub struct FeedForward {
     inner: Linear,
@@ -13,7 +13,8 @@ pub struct FeedForward {
 }
 
 impl FeedForward {
-    /// Two layers with an activation between them. `shape_mismatch` where the second does not take what the first returns.
+    /// Makes the layer from two linear layers and the activation between them. `shape_mismatch` unless `outer` takes as many
+    /// values as `inner` returns.
     pub fn new(inner: Linear, outer: Linear, activation: Activation) -> Result<FeedForward> {
         if inner.outputs() != outer.inputs() {
             let (made, taken) = (inner.outputs(), outer.inputs());
@@ -23,7 +24,7 @@ impl FeedForward {
         Ok(FeedForward { inner, outer, activation })
     }
 
-    /// Its result plus a residual.
+    /// Returns the layer's result plus a residual.
     pub fn forward_with(&self, x: &Tensor, residual: Option<&Tensor>) -> Result<Tensor> {
         let hidden = self.inner.forward_with(x, None, self.activation)?;
         self.outer.forward_with(&hidden, residual, Activation::None)

@@ -1,4 +1,4 @@
-//! The header of a safetensors file: JSON, in exactly the form that such a header has.
+//! Reads the header of a safetensors file. It accepts only the JSON that such a header may contain.
 
 use std::collections::BTreeMap;
 
@@ -12,10 +12,10 @@ pub(super) struct Stored {
     pub end: usize,
 }
 
-/// The most bytes of a header, as in the format's own library.
+/// The most bytes of a header. The format's own library has the same limit.
 pub(super) const LONGEST: u64 = 100_000_000;
 
-/// The format's element types, and the bits of an element.
+/// The format's element types, with the bits of an element.
 const DTYPES: [(&str, usize); 22] = [
     ("BOOL", 8),
     ("F4", 4),
@@ -41,8 +41,8 @@ const DTYPES: [(&str, usize); 22] = [
     ("U64", 64),
 ];
 
-/// Reads a header that `bytes` bytes follow. Returns its tensors by name. The error is a text that says what is wrong,
-/// and where.
+/// Reads a header that is followed by `bytes` bytes. Returns its tensors by name. The error is a text that says what is
+/// wrong, and where.
 pub(super) fn read(text: &[u8], bytes: usize) -> Result<BTreeMap<String, Stored>, String> {
     let mut reader = Reader { text, at: 0 };
     let tensors = reader.tensors().map_err(|what| format!("byte {} of the header: {what}", reader.at))?;

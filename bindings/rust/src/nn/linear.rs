@@ -5,8 +5,8 @@ use adead_core::contract::{Activation, Precision};
 use adead_core::{Attrs, Context, Error, Op, Packed, Result, Status, Tensor, View};
 use std::sync::Arc;
 
-/// `x·Wᵀ + bias` of `[…, inputs]`. The weight is laid out once: packed where the processor computes alone. Its products have the
-/// precision that the context has when the layer is made ([`Context::set_precision`]).
+/// Computes `x·Wᵀ + bias` for x of `[…, inputs]`. The weight is prepared once: packed if only the CPU computes, else transposed.
+/// Products have the context's default precision at the time when the layer is made ([`Context::set_precision`]).
 #[derive(Clone)]
 pub struct Linear {
     context: Context,
@@ -26,14 +26,15 @@ enum Matrix {
 }
 
 impl Linear {
-    /// The layer of `PREFIX.weight`, `[outputs, inputs]`, and `PREFIX.bias`, `[outputs]`.
+    /// Loads the layer from `PREFIX.weight`, `[outputs, inputs]`, and `PREFIX.bias`, `[outputs]`.
     pub fn load(weights: &Weights, prefix: &str, inputs: usize, outputs: usize, context: &Context) -> Result<Linear> {
         let weight = weights.tensor(&format!("{prefix}.weight"), &[outputs, inputs])?;
         let bias = weights.tensor(&format!("{prefix}.bias"), &[outputs])?;
         Linear::new(&weight, Some(&bias), context)
     }
 
-    /// The layer of a weight `[outputs, inputs]` and a bias `[outputs]`, of f32. `shape_mismatch` where they don't fit.
+    /// Makes the layer from a weight `[outputs, inputs]` and a bias `[outputs]`, of f32. `shape_mismatch` if the weight is not a
+    /// matrix or the bias does not fit it.
     pub fn new(weight: &Tensor, bias: Option<&Tensor>, context: &Context) -> Result<Linear> {
         let &[outputs, inputs] = weight.dims() else {
             let text = format!("linear: the weight is {}; it must be [outputs, inputs]", weight.shape());
@@ -49,7 +50,7 @@ impl Linear {
             true => Matrix::Packed(Arc::new(context.pack(weight, true)?)),
             false => Matrix::Plain(placed(context, &context.transpose(weight)?)?),
         };
-        // What is packed has a precision already, which another thread may have changed since.
+        // Another thread may have changed the context's precision since the weight was packed.
         let precision = match &matrix {
             Matrix::Packed(packed) => packed.precision(),
             Matrix::Plain(_) => context.precision(),
@@ -62,17 +63,17 @@ impl Linear {
         &self.context
     }
 
-    /// Values of a row that it takes.
+    /// Returns the number of values of an input row.
     pub fn inputs(&self) -> usize {
         self.inputs
     }
 
-    /// Values of a row that it returns.
+    /// Returns the number of values of an output row.
     pub fn outputs(&self) -> usize {
         self.outputs
     }
 
-    /// `activation(x·Wᵀ + residual + bias)`, as one product.
+    /// Computes `activation(x·Wᵀ + residual + bias)` as one operation.
     pub fn forward_with(&self, x: &Tensor, residual: Option<&Tensor>, activation: Activation) -> Result<Tensor> {
         let beta = if residual.is_some() { 1.0 } else { 0.0 };
         let attrs = Attrs { beta, activation: Some(activation), precision: Some(self.precision), ..Attrs::default() };

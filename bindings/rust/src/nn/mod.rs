@@ -1,8 +1,8 @@
 //! Layers of neural networks, and their weights from safetensors files: the feature `nn`.
 //!
-//! [`Weights`] reads a file's tensors by name, with their shapes checked. A layer is made from weights and the prefix of its names
-//! for a context, which places or packs them once. It takes a tensor and returns one, which stays on the device that computed
-//! it. The bits are those of the operations by themselves, on every device.
+//! [`Weights`] reads a file's tensors by name and checks their shapes. A layer is made for a context, from weights and the prefix
+//! of its names in the file. Making it places or packs the weights once. A layer takes a tensor and returns a tensor, which stays
+//! on the device that computed it. The bits equal those of the single operations, on every device.
 //!
 //! ```
 //! use adead::nn::{Gelu, Layer, LayerNorm, Linear, Sequential};
@@ -51,13 +51,14 @@ pub use weights::Weights;
 
 use adead_core::{Context, Result, Tensor};
 
-/// What takes a tensor and returns one. It may be shared by threads.
+/// Computes a tensor from a tensor. Threads may share a layer.
 pub trait Layer: Send + Sync {
-    /// Its result; the errors are those of its operations.
+    /// Returns the layer's result. The errors are those of its operations.
     fn forward(&self, x: &Tensor) -> Result<Tensor>;
 }
 
-/// A weight where its layer computes, if that is one GPU. Elsewhere it comes to each device that needs it.
+/// Copies a weight to the device that computes, if the context always uses the same one. Otherwise each device copies the weight
+/// when it needs it.
 fn placed(context: &Context, weight: &Tensor) -> Result<Tensor> {
     match context.dispatcher().forced() {
         Some(_) => context.to(weight, &context.device_info().id),

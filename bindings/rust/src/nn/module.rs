@@ -1,4 +1,4 @@
-//! Modules: any layer as one type, as the other languages have them.
+//! Modules: one type for every kind of layer, used by the other languages' bindings.
 
 use super::{
     Embedding, FeedForward, Gelu, Layer, LayerNorm, Linear, MultiHeadAttention, Relu, TransformerEncoder,
@@ -8,12 +8,12 @@ use adead_core::contract::Activation;
 use adead_core::{Error, Result, Status, Tensor};
 use std::sync::Arc;
 
-/// Any layer: `Module::from(Linear::new(…)?)`. The layers of the other languages are these. Clones share what it has; threads may
-/// share one.
+/// Holds a layer of any kind: `Module::from(Linear::new(…)?)`. The other languages' layers are modules. Clones share the
+/// weights. Threads may share a module.
 #[derive(Clone)]
 pub struct Module(Kind);
 
-/// Every kind, and a module of each layer.
+/// Defines the kinds, and makes modules from each kind of layer.
 macro_rules! kinds {
     ($($kind:ident($layer:ty) = $name:literal,)*) => {
         #[derive(Clone)]
@@ -28,8 +28,8 @@ macro_rules! kinds {
         })*
 
         impl Module {
-            /// What it is: `linear`, `embedding`, `layer_norm`, `relu`, `gelu`, `sequential`, `feed_forward`, `attention`,
-            /// `transformer_layer` or `transformer_encoder`.
+            /// Returns the kind of layer: `linear`, `embedding`, `layer_norm`, `relu`, `gelu`, `sequential`, `feed_forward`,
+            /// `attention`, `transformer_layer` or `transformer_encoder`.
             pub fn kind(&self) -> &'static str {
                 match self.0 {
                     $(Kind::$kind(_) => $name,)*
@@ -58,34 +58,37 @@ impl From<TransformerLayer> for Module {
     }
 }
 
-/// What a call gives a module besides its tensor. A module that does not take one of them refuses it.
+/// Sets the optional arguments of [`Module::forward_with`]. A module refuses an argument that its kind does not take.
 #[derive(Clone, Copy, Default)]
 pub struct Forward<'a> {
-    /// Added to the result: of linear and feed-forward layers and of attention.
+    /// A tensor that is added to the result. Linear, feed-forward and attention layers take it. A linear layer adds it before
+    /// its activation.
     pub residual: Option<&'a Tensor>,
-    /// What follows: of linear layers.
+    /// The activation that is applied to the result. Linear layers take it.
     pub activation: Activation,
-    /// Rows of each sequence that are its own, the others being padding: of attention and transformers.
+    /// The number of rows of each sequence; the rows after them are padding. Attention layers, transformer layers and
+    /// transformer encoders take it.
     pub lengths: Option<&'a [usize]>,
 }
 
 impl Module {
-    /// Modules of which each takes the result of the one before. With none it returns what it is given.
+    /// Makes a module that applies modules in order: each takes the result of the previous one. Without modules, it returns its
+    /// input.
     pub fn sequential(modules: &[Module]) -> Module {
         Arc::<[Module]>::from(modules).into()
     }
 
-    /// Two linear layers with an activation between them: [`FeedForward::new`].
+    /// Makes a feed-forward layer from two linear layers: see [`FeedForward::new`].
     pub fn feed_forward(inner: &Module, outer: &Module, activation: Activation) -> Result<Module> {
         Ok(FeedForward::new(inner.as_linear()?.clone(), outer.as_linear()?.clone(), activation)?.into())
     }
 
-    /// Self-attention of two linear layers: [`MultiHeadAttention::new`].
+    /// Makes a self-attention layer from two linear layers: see [`MultiHeadAttention::new`].
     pub fn attention(qkv: &Module, output: &Module, heads: usize) -> Result<Module> {
         Ok(MultiHeadAttention::new(qkv.as_linear()?.clone(), output.as_linear()?.clone(), heads)?.into())
     }
 
-    /// A transformer layer of its parts: [`TransformerLayer::new`].
+    /// Makes a transformer layer from its parts: see [`TransformerLayer::new`].
     pub fn transformer_layer(
         attention: &Module,
         attention_norm: &Module,
@@ -104,7 +107,7 @@ impl Module {
         Ok(TransformerLayer::new(attention.clone(), first, feed_forward.clone(), second).into())
     }
 
-    /// Transformer layers one after another.
+    /// Makes an encoder that applies transformer layers in order.
     pub fn transformer_encoder(layers: &[Module]) -> Result<Module> {
         let layer = |module: &Module| match &module.0 {
             Kind::TransformerLayer(layer) => Ok((**layer).clone()),
@@ -113,8 +116,8 @@ impl Module {
         Ok(TransformerEncoder::new(layers.iter().map(layer).collect::<Result<_>>()?).into())
     }
 
-    /// Sizes: inputs and outputs of a linear layer, count and width of an embedding, and how many layers others have, with 0. Both 0
-    /// for what has none of these.
+    /// Returns two sizes: a linear layer's inputs and outputs, or an embedding's count and width. For `sequential` and
+    /// `transformer_encoder` they are the number of layers and 0. Other kinds return 0 and 0.
     pub fn size(&self) -> [usize; 2] {
         match &self.0 {
             Kind::Linear(linear) => [linear.inputs(), linear.outputs()],
@@ -125,12 +128,13 @@ impl Module {
         }
     }
 
-    /// Its result; the errors are those of its operations.
+    /// Returns the module's result. The errors are those of its operations.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         self.forward_with(x, Forward::default())
     }
 
-    /// [`Module::forward`] with more than a tensor. `invalid_argument` for what this module does not take.
+    /// Returns the module's result, as [`Module::forward`] does, with optional arguments. `invalid_argument` for an argument that
+    /// this kind of module does not take.
     pub fn forward_with(&self, x: &Tensor, with: Forward<'_>) -> Result<Tensor> {
         let kind = &self.0;
         let takes_residual = matches!(kind, Kind::Linear(_) | Kind::FeedForward(_) | Kind::Attention(_));

@@ -1,24 +1,24 @@
-//! How the rows of a batch are divided into sequences.
+//! The division of a batch's rows into sequences.
 
 use adead_core::{Error, Result, Status, Tensor};
 
-/// Sequences of one length whose rows follow each other.
+/// Consecutive sequences of the same length.
 #[derive(Clone, Debug)]
 pub struct Group {
     count: usize,
     length: usize,
-    /// `[count, 1, 1, length]`: 0 where a row is one of the sequence, −inf where it is padding.
+    /// `[count, 1, 1, length]`: 0 for a row of the sequence, −inf for padding.
     mask: Option<Tensor>,
 }
 
 impl Group {
-    /// So many sequences of so many rows, all of them their own.
+    /// Makes a group of `count` sequences of `length` rows each, without padding.
     pub fn new(count: usize, length: usize) -> Group {
         Group { count, length, mask: None }
     }
 
-    /// Sequences of these lengths, each padded to `length` rows, which nothing attends to: what comes out for the rows of a
-    /// sequence has the bits that it has without padding. `invalid_argument` for a longer one, or one of 0 rows.
+    /// Makes a group of sequences of these lengths, each padded to `length` rows. Nothing attends to padding, so a sequence's
+    /// rows have the same bits as without it. `invalid_argument` for a sequence of 0 rows or of more than `length`.
     pub fn padded(lengths: &[usize], length: usize) -> Result<Group> {
         if let Some(wrong) = lengths.iter().find(|own| !(1..=length).contains(own)) {
             let text = format!("a sequence of {wrong} rows can't be padded to {length}");
@@ -33,17 +33,17 @@ impl Group {
         Ok(Group { count: lengths.len(), length, mask: Some(mask) })
     }
 
-    /// Sequences.
+    /// Returns the number of sequences.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// Rows of each.
+    /// Returns the number of rows of each sequence, including padding.
     pub fn length(&self) -> usize {
         self.length
     }
 
-    /// Rows of all of them.
+    /// Returns the number of rows of all sequences, including padding.
     pub fn rows(&self) -> usize {
         self.count * self.length
     }
@@ -53,17 +53,18 @@ impl Group {
     }
 }
 
-/// The sequences of a matrix whose rows are their tokens, group behind group.
+/// Divides the rows of a matrix, one row for each token, into sequences: the rows of the first group come first.
 #[derive(Clone, Debug, Default)]
 pub struct Sequences(Vec<Group>);
 
 impl Sequences {
-    /// Sequences in groups of one length.
+    /// Makes the division from its groups, in the order of their rows.
     pub fn new(groups: Vec<Group>) -> Sequences {
         Sequences(groups)
     }
 
-    /// The sequences of a batch `[count, length, …]`, padded where lengths are given. `shape_mismatch` unless there are as many.
+    /// Makes the sequences of a batch `[count, length, …]`, padded if `lengths` are given. `shape_mismatch` unless there are
+    /// `count` lengths.
     pub(super) fn of_batch(count: usize, length: usize, lengths: Option<&[usize]>) -> Result<Sequences> {
         let Some(lengths) = lengths else { return Ok(Sequences::new(vec![Group::new(count, length)])) };
         if lengths.len() != count {
@@ -73,12 +74,12 @@ impl Sequences {
         Ok(Sequences::new(vec![Group::padded(lengths, length)?]))
     }
 
-    /// The groups.
+    /// Returns the groups.
     pub fn groups(&self) -> &[Group] {
         &self.0
     }
 
-    /// Rows of all of them.
+    /// Returns the number of rows of all groups, including padding.
     pub fn rows(&self) -> usize {
         self.0.iter().map(Group::rows).sum()
     }

@@ -1,30 +1,30 @@
-//! Layers one after another.
+//! Sequences of layers.
 
 use super::Layer;
 use adead_core::{Result, Tensor};
 
-/// Layers of which each takes the result of the one before.
+/// Applies layers in order: each layer takes the result of the previous one.
 #[derive(Default)]
 pub struct Sequential(Vec<Box<dyn Layer>>);
 
 impl Sequential {
-    /// None yet: then it returns what it is given.
+    /// Makes an empty sequence. Without layers, `forward` returns its input.
     pub fn new() -> Sequential {
         Sequential::default()
     }
 
-    /// With another layer behind the last.
+    /// Appends a layer.
     pub fn then(mut self, layer: impl Layer + 'static) -> Sequential {
         self.0.push(Box::new(layer));
         self
     }
 
-    /// How many layers there are.
+    /// Returns the number of layers.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no layers.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

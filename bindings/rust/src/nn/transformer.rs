@@ -4,22 +4,23 @@ use super::{FeedForward, Layer, LayerNorm, Linear, MultiHeadAttention, Sequences
 use adead_core::contract::Activation;
 use adead_core::{Context, Result, Tensor};
 
-/// What an encoder's layers are, all alike.
+/// Configures the layers of an encoder. All layers are alike.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TransformerConfig {
-    /// Values of a row.
+    /// The number of values of a row.
     pub width: usize,
-    /// Heads of attention.
+    /// The number of attention heads.
     pub heads: usize,
-    /// Values between the two products of the feed-forward part.
+    /// The number of values between the two products of the feed-forward part.
     pub hidden: usize,
-    /// Between those products.
+    /// The activation between those products.
     pub activation: Activation,
-    /// Added to variances.
+    /// The number that layer normalisation adds to a variance.
     pub eps: f32,
 }
 
-/// A layer that is normalised behind each part, as BERT's are: `h = norm(x + attention(x))`, `norm(h + feed_forward(h))`.
+/// Computes a transformer layer with normalisation after each part, as in BERT: `h = norm(x + attention(x))`, then
+/// `norm(h + feed_forward(h))`.
 #[derive(Clone)]
 pub struct TransformerLayer {
     attention: MultiHeadAttention,
@@ -29,7 +30,7 @@ pub struct TransformerLayer {
 }
 
 impl TransformerLayer {
-    /// The layer of its parts.
+    /// Makes the layer from its parts.
     pub fn new(
         attention: MultiHeadAttention,
         attention_norm: LayerNorm,
@@ -39,7 +40,7 @@ impl TransformerLayer {
         TransformerLayer { attention, attention_norm, feed_forward, output_norm }
     }
 
-    /// The layer under a prefix, by BERT's names: `PREFIX.attention.self.query.weight` and so on.
+    /// Loads the layer under a prefix, with BERT's names: `PREFIX.attention.self.query.weight` and so on.
     pub fn load(
         weights: &Weights,
         prefix: &str,
@@ -60,7 +61,7 @@ impl TransformerLayer {
         })
     }
 
-    /// Its result for a matrix whose rows are sequences'.
+    /// Returns the layer's result for a matrix `[rows, width]` whose rows belong to these sequences.
     pub fn forward(&self, x: &Tensor, sequences: &Sequences) -> Result<Tensor> {
         let h = self.attention_norm.forward(&self.attention.forward_with(x, sequences, Some(x))?)?;
         self.output_norm.forward(&self.feed_forward.forward_with(&h, Some(&h))?)
@@ -68,7 +69,7 @@ impl TransformerLayer {
 }
 
 impl TransformerLayer {
-    /// The result of layers one after another for sequences `[count, length, width]`.
+    /// Applies layers in order to sequences `[count, length, width]`, or to one sequence `[length, width]`.
     pub(super) fn all(layers: &[TransformerLayer], x: &Tensor, lengths: Option<&[usize]>) -> Result<Tensor> {
         let Some(first) = layers.first() else { return Ok(x.clone()) };
         let (sequences, rows) = first.attention.batch(x, lengths)?;
@@ -76,17 +77,17 @@ impl TransformerLayer {
     }
 }
 
-/// Transformer layers one after another.
+/// Applies transformer layers in order.
 #[derive(Clone)]
 pub struct TransformerEncoder(Vec<TransformerLayer>);
 
 impl TransformerEncoder {
-    /// Layers one after another.
+    /// Makes an encoder from its layers, in order.
     pub fn new(layers: Vec<TransformerLayer>) -> TransformerEncoder {
         TransformerEncoder(layers)
     }
 
-    /// So many layers under a prefix: `PREFIX.0`, `PREFIX.1` and so on.
+    /// Loads an encoder of `layers` layers under a prefix: `PREFIX.0`, `PREFIX.1` and so on.
     pub fn load(
         weights: &Weights,
         prefix: &str,
@@ -98,19 +99,19 @@ impl TransformerEncoder {
         Ok(TransformerEncoder((0..layers).map(layer).collect::<Result<_>>()?))
     }
 
-    /// How many layers there are.
+    /// Returns the number of layers.
     pub fn layers(&self) -> usize {
         self.0.len()
     }
 
-    /// Its result for sequences `[count, length, width]`, or the one of `[length, width]`, padded as of
-    /// [`MultiHeadAttention::forward_padded`].
+    /// Returns the encoder's result for sequences `[count, length, width]`, or for one sequence `[length, width]`. For `lengths`
+    /// see [`MultiHeadAttention::forward_padded`].
     pub fn forward_padded(&self, x: &Tensor, lengths: Option<&[usize]>) -> Result<Tensor> {
         TransformerLayer::all(&self.0, x, lengths)
     }
 
-    /// Its result for a matrix `[rows, width]` whose rows are sequences'. A sequence's rows have the same bits alone, among
-    /// others, and padded.
+    /// Returns the encoder's result for a matrix `[rows, width]` whose rows belong to these sequences. A sequence's rows have the
+    /// same bits alone, among other sequences, and padded.
     pub fn forward(&self, x: &Tensor, sequences: &Sequences) -> Result<Tensor> {
         self.0.iter().try_fold(x.clone(), |x, layer| layer.forward(&x, sequences))
     }

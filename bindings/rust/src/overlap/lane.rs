@@ -23,7 +23,7 @@ pub struct Part(Option<(Arc<Buffer>, usize, usize)>);
 
 /// The result that a batch's work leaves for the download: bytes of a buffer from an offset on.
 pub enum Brought<'b> {
-    /// Nothing; a result of no bytes says that the batch is done.
+    /// Nothing. The batch then has an empty result, which says that the batch is done.
     Nothing,
     /// A part of a buffer that the work shares.
     Part(Arc<Buffer>, usize, usize),
@@ -55,15 +55,14 @@ impl From<Arc<Buffer>> for Part {
     }
 }
 
-/// Makes an empty part: a result of no bytes says that the batch is done.
+/// Makes an empty part. The batch then has an empty result, which says that the batch is done.
 impl From<()> for Part {
     fn from((): ()) -> Part {
         Part(None)
     }
 }
 
-/// The context of a batch's work in [`overlap`](super::overlap()): the stream, as which it can be used, and the batch's
-/// buffers.
+/// The stream and the buffers of a batch, for its work in [`overlap`](super::overlap()). It dereferences to the stream.
 pub struct Stage<'a> {
     stream: &'a mut Stream,
     context: &'a Context,

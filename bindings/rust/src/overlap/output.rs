@@ -79,7 +79,7 @@ enum Memory {
     Copied(Vec<Word>),
 }
 
-// SAFETY: the pointer is to memory of the download, which any thread may own and nothing writes.
+// SAFETY: the pointer is to the download's memory, which any thread may own and nothing writes to.
 unsafe impl Send for Memory {}
 // SAFETY: as above.
 unsafe impl Sync for Memory {}
