@@ -166,6 +166,7 @@ impl<T> Deref for Of<T> {
 impl<T: MaybeTypeTag + JavaScriptClassExt> FromNapiValue for Of<T> {
     unsafe fn from_napi_value(env: sys::napi_env, value: sys::napi_value) -> napi::Result<Of<T>> {
         // Another copy of this package has the same type tags, so the class itself is checked too.
+        // SAFETY: the value is of this environment.
         let own = unsafe { Unknown::from_napi_value(env, value) }
             .and_then(|value| T::instance_of(&Env::from_raw(env), &value))
             .unwrap_or(false);
