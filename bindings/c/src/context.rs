@@ -1,6 +1,6 @@
 //! Contexts: opened devices.
 
-use crate::call::asked;
+use crate::call::{asked, made};
 use crate::gpu::adead_device_kind;
 use crate::hardware::adead_contract_level;
 use crate::pointers::{Out, fail, fixed, growing, reference, report, text};
@@ -172,12 +172,9 @@ pub unsafe extern "C" fn adead_context_with_precision(
     precision: adead_precision,
     out: *mut *mut adead_context,
 ) -> adead_status {
-    guard(|| {
-        // SAFETY: the caller vouches for the pointers.
-        let (context, out) = unsafe { (reference(context, "context")?, Out::new(out, "out")?) };
-        out.give(adead_context(context.0.with_precision(context::precision(precision)?)));
-        Ok(())
-    })
+    let own = |context: &adead_context| Ok(adead_context(context.0.with_precision(context::precision(precision)?)));
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { made(context, "context", out, own) }
 }
 
 /// Returns the default precision, which `adead_context_set_precision` sets.
