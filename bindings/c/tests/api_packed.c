@@ -128,7 +128,7 @@ static void precision_of_the_context(const adead_tensor *a, const adead_tensor *
   adead_context_destroy(own);
   own = context;
   FAILS(adead_context_with_precision(context, 3, &own), ADEAD_INVALID_ARGUMENT, "precision is 3");
-  CHECK(own == NULL);
+  CHECK(own == context);
   FAILS(adead_context_with_precision(context, ADEAD_PRECISION_F32, NULL), ADEAD_INVALID_ARGUMENT, "out is NULL");
   FAILS(adead_context_set_precision(context, 3), ADEAD_INVALID_ARGUMENT, "precision is 3");
   FAILS(adead_context_set_precision(context, ADEAD_PRECISION_DEFAULT), ADEAD_INVALID_ARGUMENT, "precision is -1");
