@@ -1201,7 +1201,7 @@ ADEAD_API const char *adead_version(void);
 /// returns n.
 ADEAD_API uint32_t adead_abi_version(void);
 
-/// Returns the version of the arithmetic contract, such as "adead-contract-1". Libraries with the same version compute
+/// Returns the version of the arithmetic contract, such as "adead-contract-2". Libraries with the same version compute
 /// the same bits. Publish it beside every hash. The text is never freed.
 ADEAD_API const char *adead_contract_version(void);
 

@@ -170,7 +170,7 @@ fn verify_prints_json() {
     assert_eq!(ids.as_array().unwrap().len() as u64, device["ran"].as_u64().unwrap());
     // Wrong cases fail with their ids.
     let folder = folder("notes_verify");
-    let case = "format 1 adead-contract-1\n\ncase unary/wrong\nop relu\nin f32 1 bits:3f800000\nout f32 1 bits:40000000\nend\n";
+    let case = "format 1 adead-contract-2\n\ncase unary/wrong\nop relu\nin f32 1 bits:3f800000\nout f32 1 bits:40000000\nend\n";
     file(&folder, "unary.txt", case.as_bytes());
     let (code, found) = json(&["verify", "--device", "cpu", "--cases", folder.to_str().unwrap(), "--json"]);
     let device = &found["devices"][0];

@@ -76,7 +76,7 @@ pub extern "C" fn adead_abi_version() -> u32 {
 /// The version of the interface that this header describes.
 pub const ADEAD_ABI_VERSION: u32 = 1;
 
-/// Returns the version of the arithmetic contract, such as "adead-contract-1". Libraries with the same version compute
+/// Returns the version of the arithmetic contract, such as "adead-contract-2". Libraries with the same version compute
 /// the same bits. Publish it beside every hash. The text is never freed.
 #[unsafe(no_mangle)]
 pub extern "C" fn adead_contract_version() -> *const c_char {

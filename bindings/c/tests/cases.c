@@ -292,7 +292,7 @@ static void run_text(char *text, char **prefixes, void (*run)(const test_case *)
     if (*next) *next++ = 0;
     if (*line == '#' || !(key = word(&line))) continue;
     if (!strcmp(key, "format")) {
-      if (strcmp(line, "1 adead-contract-1")) fatal(line, "another format");
+      if (strcmp(line, "1 adead-contract-2")) fatal(line, "another format");
     } else if (!strcmp(key, "case")) {
       memset(&c, 0, sizeof c);
       c.id = line;

@@ -25,7 +25,7 @@ function parse(file, all) {
     if (line === '' || line.startsWith('#')) return
     const fault = () => new Error(`${file}:${i + 1}: '${line}' makes no sense here`)
     if (!begun) {
-      if (line !== 'format 1 adead-contract-1') throw fault()
+      if (line !== 'format 1 adead-contract-2') throw fault()
       begun = true
       return
     }

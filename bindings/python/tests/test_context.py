@@ -7,7 +7,7 @@ import adead
 
 
 def test_versions():
-    assert adead.__version__.count(".") == 2 and adead.CONTRACT == "adead-contract-1"
+    assert adead.__version__.count(".") == 2 and adead.CONTRACT == "adead-contract-2"
     assert "matmul" in adead.OPERATIONS and adead.STATUSES[2] == "shape_mismatch"
 
 

@@ -8,6 +8,7 @@
 #define floatBitsToInt __float_as_int
 #define intBitsToFloat __int_as_float
 #define findMSB(x) (31 - __clz(x))
+#define multiply_add fmaz
 
 struct vec3 {
     float x, y, z;

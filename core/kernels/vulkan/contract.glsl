@@ -257,3 +257,12 @@ float fmaz(const float a, const float b, const float c) {
     }
     return flushed(r);
 }
+
+// Returns fmaz(a, b, c) where flushing can't be told from gradual underflow.
+float multiply_add(const float a, const float b, const float c) {
+    if (FMA_MODE == 2u) {
+        return fmaz_integer(a, b, c);
+    }
+    precise float r = fma(a, b, c);
+    return r;
+}

@@ -1,6 +1,6 @@
-// The contract's functions (docs/contract.md, "Functions"), from E primitives only, in the document's order. Constants
-// are the shortest decimals that give its bit patterns. NaN passes through all functions by itself, except log, whose
-// steps use bits. Include after contract.glsl.
+// The contract's functions (docs/contract.md, "Functions"), with its primitives in its order. Constants are the shortest
+// decimals that give its bit patterns. `multiply_add` is the document's fmaz. NaN passes through all functions by itself,
+// except log, whose steps use bits. Include after contract.glsl.
 
 // 2^n for n in [−126, 127].
 float power_of_two(const int n) {
@@ -20,51 +20,53 @@ float scale_near_one(const float x, const int n) {
     return uint(n + 125) < 253u ? f(floatBitsToUint(x) + (uint(n) << 23)) : scale_by_power(x, n);
 }
 
-// e^r − 1 − r for |r| up to ln 2 / 2.
-float exp_tail(const float r) {
-    precise float q = 0.0013840366f * r + 0.008369348f;
-    q = q * r + 0.041668084f;
-    q = q * r + 0.16666515f;
-    q = q * r + 0.49999994f;
-    q = (r * r) * q;
-    return q;
+// (e^r − 1 − r)/r² for |r| up to ln 2 / 2.
+float exp_series(const float r) {
+    float q = multiply_add(0.0013840366f, r, 0.008369348f);
+    q = multiply_add(q, r, 0.041668084f);
+    q = multiply_add(q, r, 0.16666515f);
+    return multiply_add(q, r, 0.49999994f);
 }
 
-// e^x as (1 + u + r)·2^n, for x between −105 and 89. Returns r in x, u in y and the bits of n in z.
+// e^x as (1 + r + r²·q)·2^n, for x between −105 and 89. Returns r in x, q in y and the bits of n in z.
 vec3 exp_core(const float x) {
-    precise float t = x * 1.442695f + 1.2582912e+07f;
+    float t = multiply_add(x, 1.442695f, 1.2582912e+07f);
     precise float nf = t - 1.2582912e+07f;
-    precise float r = nf * -0.69314575f + x;
-    r = nf * -1.4286068e-06f + r;
-    return vec3(r, exp_tail(r), intBitsToFloat(floatBitsToInt(t) - 0x4b400000));
+    float r = multiply_add(nf, -0.69314575f, x);
+    r = multiply_add(nf, -1.4286068e-06f, r);
+    return vec3(r, exp_series(r), intBitsToFloat(floatBitsToInt(t) - 0x4b400000));
+}
+
+// e^r − 1, from the results of exp_core.
+float exp_minus_1(const vec3 core) {
+    precise float square = core.x * core.x;
+    return multiply_add(square, core.y, core.x);
 }
 
 float function_exp(const float x) {
     float low = x < -105.0f ? -105.0f : x;
     vec3 core = exp_core(low > 89.0f ? 89.0f : low);
-    precise float s = core.y + core.x;
-    s = s + 1.0f;
+    float s = multiply_add(multiply_add(core.y, core.x, 1.0f), core.x, 1.0f);
     return scale_near_one(s, floatBitsToInt(core.z));
 }
 
 // log(1 + v) + k·ln 2 + lost.
 float log_sum(const float v, const float k, const float lost) {
-    precise float r = -0.07660507f * v + 0.12777591f;
-    r = r * v + -0.13160296f;
-    r = r * v + 0.14200605f;
-    r = r * v + -0.16623221f;
-    r = r * v + 0.20001261f;
-    r = r * v + -0.25000823f;
-    r = r * v + 0.3333333f;
+    float r = multiply_add(-0.07703892f, v, 0.1274934f);
+    r = multiply_add(r, v, -0.1312531f);
+    r = multiply_add(r, v, 0.1420088f);
+    r = multiply_add(r, v, -0.16627061f);
+    r = multiply_add(r, v, 0.20001408f);
+    r = multiply_add(r, v, -0.25000718f);
+    r = multiply_add(r, v, 0.33333328f);
+    r = multiply_add(r, v, -0.5f);
+    precise float upper = k * 0.69314575f;
+    precise float h = upper + v;
+    precise float l = v - (h - upper);
+    l = multiply_add(k, 1.4286068e-06f, l) + lost;
     precise float square = v * v;
-    precise float h = 0.5f * square;
-    precise float lo = (k * 1.4286068e-06f + lost) + square * (v * r);
-    precise float d = v - h;
-    precise float e = (v - d) - h;
-    precise float s = k * 0.69314575f;
-    precise float hi = s + d;
-    precise float e2 = (s - hi) + d;
-    precise float y = hi + (lo + (e + e2));
+    l = multiply_add(square, r, l);
+    precise float y = h + l;
     return y;
 }
 
@@ -91,16 +93,21 @@ float function_tanh(const float x) {
     precise float y;
     if (a < 0.92f) {
         y = a * a;
-        precise float q = -4.3490462e-04f * y + 0.0025282847f;
-        q = q * y + -0.008208714f;
-        q = q * y + 0.02163565f;
-        q = q * y + -0.053922363f;
-        q = q * y + 0.133329f;
-        q = q * y + -0.3333332f;
-        y = a * (y * q) + a;
+        precise float q = multiply_add(-4.3490462e-04f, y, 0.0025282847f);
+        q = multiply_add(q, y, -0.008208714f);
+        q = multiply_add(q, y, 0.02163565f);
+        q = multiply_add(q, y, -0.053922363f);
+        q = multiply_add(q, y, 0.133329f);
+        q = multiply_add(q, y, -0.3333332f);
+        // Flushing would change the sum of smaller numbers. All of them round to a.
+        y = a * y;
+        y = a < 1.2207031e-4f ? a : multiply_add(y, q, a);
     } else {
         precise float twice = a + a;
-        y = function_exp(twice > 20.0f ? 20.0f : twice) + 1.0f;
+        vec3 core = exp_core(twice > 20.0f ? 20.0f : twice);
+        float p = power_of_two(floatBitsToInt(core.z));
+        y = p + 1.0f;
+        y = multiply_add(p, exp_minus_1(core), y);
         y = 1.0f - divide(2.0f, y);
     }
     return with_sign_of(y, x);
@@ -111,24 +118,24 @@ float function_erf(const float x) {
     precise float y, q;
     if (a < 0.83f) {
         y = a * a;
-        q = -6.4426084e-04f * y + 0.0050728573f;
-        q = q * y + -0.026815688f;
-        q = q * y + 0.112830475f;
-        q = q * y + -0.37612602f;
-        q = q * y + 0.12837917f;
+        q = multiply_add(-6.4426084e-04f, y, 0.0050728573f);
+        q = multiply_add(q, y, -0.026815688f);
+        q = multiply_add(q, y, 0.112830475f);
+        q = multiply_add(q, y, -0.37612602f);
+        q = multiply_add(q, y, 0.12837917f);
         y = a * q + a;
     } else {
         // 1 − e^P. P approximates the logarithm of erfc, expanded around a point that is nearly a binary32 number.
         y = (a > 3.95f ? 3.95f : a) - 0.9970703f;
-        q = 2.1065514e-04f * y + -0.0019196419f;
-        q = q * y + 0.0100294035f;
-        q = q * y + -0.041674405f;
-        q = q * y + -0.84274095f;
-        q = q * y + -2.6340287f;
-        q = q * y + -1.8418814f;
+        q = multiply_add(2.1065514e-04f, y, -0.0019196419f);
+        q = multiply_add(q, y, 0.0100294035f);
+        q = multiply_add(q, y, -0.041674405f);
+        q = multiply_add(q, y, -0.84274095f);
+        q = multiply_add(q, y, -2.6340287f);
+        q = multiply_add(q, y, -1.8418814f);
         vec3 core = exp_core(q);
         float p = power_of_two(floatBitsToInt(core.z));
-        y = (1.0f - p) - p * (core.y + core.x);
+        y = multiply_add(-p, exp_minus_1(core), 1.0f - p);
     }
     return with_sign_of(y, x);
 }
@@ -136,14 +143,20 @@ float function_erf(const float x) {
 float function_sigmoid(const float x) {
     float a = f(floatBitsToUint(x) | SIGN);
     vec3 core = exp_core(a < -105.0f ? -105.0f : a);
-    precise float h = 1.0f + (core.y + core.x);
-    precise float l = core.y - ((h - 1.0f) - core.x);
+    precise float square = core.x * core.x;
+    precise float h = multiply_add(square, core.y, core.x);
+    h = 1.0f + h;
+    precise float l = core.x - (h - 1.0f);
+    l = multiply_add(square, core.y, l);
     int n = floatBitsToInt(core.z);
     float z = scale_near_one(h, n);
     precise float sum = 1.0f + z;
-    float v = divide(z, sum);
-    precise float g = 1.0f - v;
-    precise float w = (((z - v) - v * z) + scale_by_power(l, n) * g) * g + v;
+    float v = divide(1.0f, sum);
+    precise float y = h * v;
+    precise float w = h - y;
+    w = multiply_add(-y, z, w);
+    w = multiply_add(l, v, w);
+    w = scale_near_one(multiply_add(w, v, y), n);
     precise float rest = 1.0f - w;
     return x >= 0.0f ? rest : w;
 }
@@ -246,13 +259,13 @@ float of_quadrant(const uint a, const uint quarters) {
     precise float one = 1.0f - part;
     precise float y;
     if ((q & 1u) == 0u) {
-        y = -0.00019518616f * z + 0.008332191f;
-        y = y * z + -0.16666655f;
+        y = multiply_add(-0.00019518616f, z, 0.008332191f);
+        y = multiply_add(y, z, -0.16666655f);
         y = (core.x * z) * y + core.y * one;
         y = core.x + y;
     } else {
-        y = 2.4430661e-05f * z + -0.0013887301f;
-        y = y * z + 0.041666646f;
+        y = multiply_add(2.4430661e-05f, z, -0.0013887301f);
+        y = multiply_add(y, z, 0.041666646f);
         y = (z * z) * y - core.x * core.y;
         y = ((1.0f - one) - part) + y;
         y = one + y;
@@ -289,7 +302,7 @@ float function_log1p(const float x) {
 float function_expm1(const float x) {
     // Clamps to −18 … 89 by bits: drivers compile float comparisons to minimum and maximum, which flush subnormals.
     precise float v = floatBitsToUint(x) > 0xc1900000u ? -18.0f : floatBitsToInt(x) > 0x42b20000 ? 89.0f : x;
-    precise float t = v * 1.442695f + 1.2582912e+07f;
+    float t = multiply_add(v, 1.442695f, 1.2582912e+07f);
     int n = floatBitsToInt(t) - 0x4b400000;
     precise float nf = t - 1.2582912e+07f;
     precise float a = nf * -0.69314575f + v;
@@ -297,11 +310,11 @@ float function_expm1(const float x) {
     precise float r = a - g;
     // The rounding error of r.
     precise float w = (a - r) - g;
-    precise float u = 0.00019944266f * r + 0.0013932686f;
-    u = u * r + 0.008333208f;
-    u = u * r + 0.04166649f;
-    u = u * r + 0.16666667f;
-    u = u * r + 0.5f;
+    precise float u = multiply_add(0.00019944266f, r, 0.0013932686f);
+    u = multiply_add(u, r, 0.008333208f);
+    u = multiply_add(u, r, 0.04166649f);
+    u = multiply_add(u, r, 0.16666667f);
+    u = multiply_add(u, r, 0.5f);
     u = (r * r) * u + w;
     // 2¹²⁸ is not representable, so the last doubling comes after everything else.
     bool last = n == 128;
@@ -338,8 +351,8 @@ float power_of(const uint a, const float y) {
     sl = (v - sh * th) - sh * sl;
     sl = sl * reciprocal_of_t;
     precise float z = s * s;
-    precise float r = 0.35129094f * z + 0.42820644f;
-    r = r * z + 0.6000023f;
+    precise float r = multiply_add(0.35129094f, z, 0.42820644f);
+    r = multiply_add(r, z, 0.6000023f);
     r = (z * z) * r + sl * (sh + s);
     precise float square = sh * sh;
     precise float sum = (square + 3.0f) + r;
@@ -375,7 +388,7 @@ float power_of(const uint a, const float y) {
     p = dh * 0.69311523f;
     precise float w = low * 0.6931472f + dh * 3.1946183e-05f;
     r = p + w;
-    precise float u = exp_tail(r) + (w - (r - p));
+    precise float u = (r * r) * exp_series(r) + (w - (r - p));
     precise float e = 1.0f + r;
     e = e + ((r - (e - 1.0f)) + u);
     return scale_near_one(e, floatBitsToInt(t) - 0x4b400000);

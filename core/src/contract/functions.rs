@@ -1,19 +1,18 @@
-//! The contract's functions, computed with E primitives alone. Constants and the order of operations are those of the
-//! table in `docs/contract.md`.
+//! The contract's functions, computed with E primitives and with [`fmaz`] where flushing can't be told from gradual
+//! underflow. Constants and the order of operations are those of the table in `docs/contract.md`.
 
-use super::is_nan;
+use super::{fmaz, is_nan};
 
 /// Returns the binary32 number with these bits.
 pub(super) const fn c(bits: u32) -> f32 {
     f32::from_bits(bits)
 }
 
-/// Evaluates a polynomial by Horner's scheme and rounds each product and sum. Coefficients go from the lowest to the
-/// highest.
+/// Evaluates a polynomial by Horner's scheme. Each step is rounded once. Coefficients go from the lowest to the highest.
 pub(super) fn horner<const N: usize>(x: f32, coefficients: [u32; N]) -> f32 {
     let mut q = c(coefficients[N - 1]);
     for i in (0..N - 1).rev() {
-        q = q * x + c(coefficients[i]);
+        q = fmaz(q, x, c(coefficients[i]));
     }
     q
 }
@@ -23,21 +22,26 @@ pub(super) fn power_of_two(n: i32) -> f32 {
     f32::from_bits(((n + 127) as u32) << 23)
 }
 
-/// Returns (r, u, n) with e^x = (1 + u + r)·2^n, for x between −105 and 89. (Cody and Waite's reduction, "Software
+/// Returns (r, q, n) with e^x = (1 + r + r²·q)·2^n, for x between −105 and 89. (Cody and Waite's reduction, "Software
 /// Manual for the Elementary Functions", 1980; the polynomial is minimax.)
 fn exp_core(x: f32) -> (f32, f32, i32) {
     let magic = c(0x4b40_0000);
-    let t = x * c(0x3fb8_aa3b) + magic;
+    let t = fmaz(x, c(0x3fb8_aa3b), magic);
     let n = t.to_bits() as i32 - magic.to_bits() as i32;
     let nf = t - magic;
-    let r = nf * -c(0x3f31_7200) + x;
-    let r = nf * -c(0x35bf_be8e) + r;
-    (r, exp_tail(r), n)
+    let r = fmaz(nf, -c(0x3f31_7200), x);
+    let r = fmaz(nf, -c(0x35bf_be8e), r);
+    (r, exp_series(r), n)
 }
 
-/// Returns e^r − 1 − r for |r| up to ln 2 / 2.
-pub(super) fn exp_tail(r: f32) -> f32 {
-    (r * r) * horner(r, [0x3eff_fffe, 0x3e2a_aa45, 0x3d2a_ac27, 0x3c09_1f97, 0x3ab5_6890])
+/// Returns (e^r − 1 − r)/r² for |r| up to ln 2 / 2.
+pub(super) fn exp_series(r: f32) -> f32 {
+    horner(r, [0x3eff_fffe, 0x3e2a_aa45, 0x3d2a_ac27, 0x3c09_1f97, 0x3ab5_6890])
+}
+
+/// Returns e^r from the results of [`exp_core`].
+fn exp_near_0(r: f32, q: f32) -> f32 {
+    fmaz(fmaz(q, r, 1.0), r, 1.0)
 }
 
 /// Returns x·2^n, multiplied in two steps so that each power is a normal number.
@@ -53,13 +57,31 @@ pub fn exp(x: f32) -> f32 {
     }
     let x = if x < -105.0 { -105.0 } else { x };
     let x = if x > 89.0 { 89.0 } else { x };
-    let (r, u, n) = exp_core(x);
-    scale_by_power(1.0 + (u + r), n)
+    let (r, q, n) = exp_core(x);
+    scale_by_power(exp_near_0(r, q), n)
 }
 
-/// The coefficients of log(1 + f) from f³ on.
-pub(super) const LOG: [u32; 8] =
-    [0x3eaa_aaaa, 0xbe80_0114, 0x3e4c_d01b, 0xbe2a_38c7, 0x3e11_6a09, 0xbe06_c2ed, 0x3e02_d7b0, 0xbd9c_e31e];
+/// Returns log(1 + f) + k·ln 2 + g. The upper part of ln 2 has 15 bits, so its product with k is exact.
+pub(super) fn log_sum(f: f32, k: f32, g: f32) -> f32 {
+    let q = horner(
+        f,
+        [
+            0xbf00_0000,
+            0x3eaa_aaa9,
+            0xbe80_00f1,
+            0x3e4c_d07e,
+            0xbe2a_42d8,
+            0x3e11_6ac1,
+            0xbe06_6736,
+            0x3e02_8da1,
+            0xbd9d_c695,
+        ],
+    );
+    let upper = k * c(0x3f31_7200);
+    let h = upper + f;
+    let l = fmaz(k, c(0x35bf_be8e), f - (h - upper)) + g;
+    h + fmaz(f * f, q, l)
+}
 
 /// Returns the natural logarithm.
 pub fn log(x: f32) -> f32 {
@@ -77,16 +99,7 @@ pub fn log(x: f32) -> f32 {
     let k = (bits - 0x3f35_04f3) >> 23;
     let m = f32::from_bits((bits - (k << 23)) as u32);
     let k = (if subnormal { k - 23 } else { k }) as f32;
-    let f = m - 1.0;
-    let h = 0.5 * (f * f);
-    let cubic = (f * f) * (f * horner(f, LOG));
-    let lo = k * c(0x35bf_be8e) + cubic;
-    let d = f - h;
-    let e = (f - d) - h;
-    let s0 = k * c(0x3f31_7200);
-    let hi = s0 + d;
-    let e2 = (s0 - hi) + d;
-    hi + (lo + (e + e2))
+    log_sum(m - 1.0, k, 0.0)
 }
 
 /// Returns the hyperbolic tangent.
@@ -95,10 +108,13 @@ pub fn tanh(x: f32) -> f32 {
     let y = if a < c(0x3f6b_851f) {
         let y = a * a;
         let q = horner(y, [0xbeaa_aaa6, 0x3e08_8766, 0xbd5c_ddb2, 0x3cb1_3d3f, 0xbc06_7dd8, 0x3b25_b194, 0xb9e4_03e9]);
-        a * (y * q) + a
+        // Flushing would change the sum of smaller numbers. All of them round to a.
+        if a < c(0x3900_0000) { a } else { fmaz(a * y, q, a) }
     } else {
         let double = a + a;
-        1.0 - 2.0 / (exp(if double > 20.0 { 20.0 } else { double }) + 1.0)
+        let (r, q, n) = exp_core(if double > 20.0 { 20.0 } else { double });
+        let p = power_of_two(n);
+        1.0 - 2.0 / fmaz(p, fmaz(r * r, q, r), p + 1.0)
     };
     y.copysign(x)
 }
@@ -117,31 +133,32 @@ pub fn erf(x: f32) -> f32 {
         // y = 1 − e^P, where the polynomial P approximates log(erfc(a)). P is expanded at a point where that logarithm is
         // nearly a binary32 number.
         let d = a - c(0x3f7f_4000);
-        let (r, u, n) = exp_core(horner(
+        let (r, q, n) = exp_core(horner(
             d,
             [0xbfeb_c2c5, 0xc028_93ed, 0xbf57_bddf, 0xbd2a_b2c8, 0x3c24_525e, 0xbafb_9c7e, 0x395c_e34f],
         ));
         let p = power_of_two(n);
-        (1.0 - p) - p * (u + r)
+        fmaz(-p, fmaz(r * r, q, r), 1.0 - p)
     };
     y.copysign(x)
 }
 
 /// Returns 1/(1 + e^−x) with one division. The remainder of the division and the rounding error of e^−|x| are added
-/// back.
+/// back. All of this happens before the result is scaled by 2^n, so no step has a subnormal number that counts.
 pub fn sigmoid(x: f32) -> f32 {
     if is_nan(x) {
         return x;
     }
     let a = -x.abs();
     let a = if a < -105.0 { -105.0 } else { a };
-    let (r, u, n) = exp_core(a);
-    let h = 1.0 + (u + r);
-    let l = u - ((h - 1.0) - r);
-    let (z, e) = (scale_by_power(h, n), scale_by_power(l, n));
-    let v = z / (1.0 + z);
-    let g = 1.0 - v;
-    let w = (((z - v) - v * z) + e * g) * g + v;
+    let (r, q, n) = exp_core(a);
+    let h = 1.0 + fmaz(r * r, q, r);
+    let l = fmaz(r * r, q, r - (h - 1.0));
+    let z = scale_by_power(h, n);
+    let v = 1.0 / (1.0 + z);
+    let y = h * v;
+    let remainder = fmaz(-y, z, h - y);
+    let w = scale_by_power(fmaz(fmaz(l, v, remainder), v, y), n);
     if x >= 0.0 { 1.0 - w } else { w }
 }
 

@@ -2,8 +2,8 @@
 //! operations are those of the table in `docs/contract.md`.
 
 use super::elementwise::round;
-use super::functions::{LOG, c, exp_tail, horner, power_of_two, scale_by_power};
-use super::is_nan;
+use super::functions::{c, exp_series, horner, log_sum, power_of_two, scale_by_power};
+use super::{fmaz, is_nan};
 
 /// Returns log(1 + x).
 pub fn log1p(x: f32) -> f32 {
@@ -21,16 +21,7 @@ pub fn log1p(x: f32) -> f32 {
     let m = f32::from_bits((u.to_bits() as i32 - (k << 23)) as u32);
     // g makes up for the rounding error of 1 + x.
     let (f, g) = if k == 0 { (x, 0.0) } else { (m - 1.0, (x - (u - 1.0)) / u) };
-    let k = k as f32;
-    let h = 0.5 * (f * f);
-    let cubic = (f * f) * (f * horner(f, LOG));
-    let lo = (k * c(0x35bf_be8e) + g) + cubic;
-    let d = f - h;
-    let e = (f - d) - h;
-    let s0 = k * c(0x3f31_7200);
-    let hi = s0 + d;
-    let e2 = (s0 - hi) + d;
-    (hi + (lo + (e + e2))).copysign(x)
+    log_sum(f, k as f32, g).copysign(x)
 }
 
 /// Returns e^x − 1.
@@ -40,7 +31,7 @@ pub fn expm1(x: f32) -> f32 {
     }
     let v = if x < -18.0 { -18.0 } else { x };
     let v = if v > 89.0 { 89.0 } else { v };
-    let t = v * c(0x3fb8_aa3b) + c(0x4b40_0000);
+    let t = fmaz(v, c(0x3fb8_aa3b), c(0x4b40_0000));
     let n = t.to_bits() as i32 - 0x4b40_0000;
     let nf = t - c(0x4b40_0000);
     let a = nf * -c(0x3f31_7200) + v;
@@ -146,7 +137,7 @@ fn exp2_of_product(h: f32, l: f32, y: f32) -> f32 {
     let p = dh * c(0x3f31_7000);
     let w = dl * c(0x3f31_7218) + dh * c(0x3805_fdf4);
     let r = p + w;
-    let u = exp_tail(r) + (w - (r - p));
+    let u = (r * r) * exp_series(r) + (w - (r - p));
     let e = 1.0 + r;
     scale_by_power(e + ((r - (e - 1.0)) + u), n)
 }

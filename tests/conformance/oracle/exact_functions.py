@@ -4,7 +4,7 @@ from math import floor
 
 from exact import (
     INF, MAGNITUDE, NAN, NEG_INF, ONE, SIGN, ZERO,
-    add, canonical, div, from_int, greater, is_inf, is_nan, is_zero, less, mul, neg, sqrt, sub, value,
+    add, canonical, div, fmaz, from_int, greater, is_inf, is_nan, is_zero, less, mul, neg, sqrt, sub, value,
 )
 
 HALF = 0x3F000000
@@ -12,6 +12,7 @@ TWO = 0x40000000
 THREE = 0x40400000
 NEG_105 = neg(from_int(105))
 NEG_18 = neg(from_int(18))
+EXP = "3efffffe 3e2aaa45 3d2aac27 3c091f97 3ab56890"
 
 
 def horner(x, text):
@@ -19,7 +20,7 @@ def horner(x, text):
     coefficients = [int(word, 16) for word in text.split()]
     q = coefficients.pop()
     while coefficients:
-        q = add(mul(q, x), coefficients.pop())
+        q = fmaz(q, x, coefficients.pop())
     return q
 
 
@@ -46,19 +47,23 @@ def exp(x):
         return NAN
     x = NEG_105 if less(x, NEG_105) else x
     x = from_int(89) if greater(x, from_int(89)) else x
-    r, u, n = exp_core(x)
-    return times_power(add(ONE, add(u, r)), n)
+    r, q, n = exp_core(x)
+    return times_power(fmaz(fmaz(q, r, ONE), r, ONE), n)
 
 
 def exp_core(x):
-    """e^x = (1 + u + r)·2^n."""
-    t = add(mul(x, 0x3FB8AA3B), 0x4B400000)
+    """e^x = (1 + r + r·r·q)·2^n."""
+    t = fmaz(x, 0x3FB8AA3B, 0x4B400000)
     n = signed32(t - 0x4B400000)
     nf = sub(t, 0x4B400000)
-    r = add(mul(nf, neg(0x3F317200)), x)
-    r = add(mul(nf, neg(0x35BFBE8E)), r)
-    q = horner(r, "3efffffe 3e2aaa45 3d2aac27 3c091f97 3ab56890")
-    return r, mul(mul(r, r), q), n
+    r = fmaz(nf, neg(0x3F317200), x)
+    r = fmaz(nf, neg(0x35BFBE8E), r)
+    return r, horner(r, EXP), n
+
+
+def less_one(r, q):
+    """e^r - 1."""
+    return fmaz(mul(r, r), q, r)
 
 
 def times_power(x, n):
@@ -81,17 +86,15 @@ def log(x):
     k = signed32(x - 0x3F3504F3) >> 23
     m = (x - (k << 23)) & 0xFFFFFFFF
     k = from_int(k - lowered)
-    f = sub(m, ONE)
-    R = horner(f, "3eaaaaaa be800114 3e4cd01b be2a38c7 3e116a09 be06c2ed 3e02d7b0 bd9ce31e")
-    h = mul(HALF, mul(f, f))
-    c = mul(mul(f, f), mul(f, R))
-    lo = add(mul(k, 0x35BFBE8E), c)
-    d = sub(f, h)
-    e = sub(sub(f, d), h)
-    s0 = mul(k, 0x3F317200)
-    hi = add(s0, d)
-    e2 = add(sub(s0, hi), d)
-    return add(hi, add(lo, add(e, e2)))
+    return log_sum(sub(m, ONE), k, ZERO)
+
+
+def log_sum(f, k, g):
+    q = horner(f, "bf000000 3eaaaaa9 be8000f1 3e4cd07e be2a42d8 3e116ac1 be066736 3e028da1 bd9dc695")
+    s = mul(k, 0x3F317200)
+    h = add(s, f)
+    l = add(fmaz(k, 0x35BFBE8E, sub(f, sub(h, s))), g)
+    return add(h, fmaz(mul(f, f), q, l))
 
 
 def tanh(x):
@@ -101,9 +104,11 @@ def tanh(x):
     if less(a, 0x3F6B851F):
         y = mul(a, a)
         q = horner(y, "beaaaaa6 3e088766 bd5cddb2 3cb13d3f bc067dd8 3b25b194 b9e403e9")
-        result = add(mul(a, mul(y, q)), a)
+        result = a if less(a, 0x39000000) else fmaz(mul(a, y), q, a)
     else:
-        result = sub(ONE, div(TWO, add(exp(at_most(mul(TWO, a), from_int(20))), ONE)))
+        r, q, n = exp_core(at_most(mul(TWO, a), from_int(20)))
+        p = power_of_two(n)
+        result = sub(ONE, div(TWO, fmaz(p, less_one(r, q), add(p, ONE))))
     return take_sign(result, x)
 
 
@@ -116,9 +121,9 @@ def erf(x):
         result = add(mul(a, q), a)
     else:
         d = sub(at_most(a, 0x407CCCCD), 0x3F7F4000)
-        r, u, n = exp_core(horner(d, "bfebc2c5 c02893ed bf57bddf bd2ab2c8 3c24525e bafb9c7e 395ce34f"))
+        r, q, n = exp_core(horner(d, "bfebc2c5 c02893ed bf57bddf bd2ab2c8 3c24525e bafb9c7e 395ce34f"))
         power = power_of_two(n)
-        result = sub(sub(ONE, power), mul(power, add(u, r)))
+        result = fmaz(neg(power), less_one(r, q), sub(ONE, power))
     return take_sign(result, x)
 
 
@@ -135,16 +140,7 @@ def log1p(x):
         f, g = x, ZERO
     else:
         f, g = sub((u - (k << 23)) & 0xFFFFFFFF, ONE), div(sub(x, sub(u, ONE)), u)
-    k = from_int(k)
-    R = horner(f, "3eaaaaaa be800114 3e4cd01b be2a38c7 3e116a09 be06c2ed 3e02d7b0 bd9ce31e")
-    h = mul(HALF, mul(f, f))
-    lo = add(add(mul(k, 0x35BFBE8E), g), mul(mul(f, f), mul(f, R)))
-    d = sub(f, h)
-    e = sub(sub(f, d), h)
-    s0 = mul(k, 0x3F317200)
-    hi = add(s0, d)
-    e2 = add(sub(s0, hi), d)
-    return take_sign(add(hi, add(lo, add(e, e2))), x)
+    return take_sign(log_sum(f, from_int(k), g), x)
 
 
 def expm1(x):
@@ -152,7 +148,7 @@ def expm1(x):
         return NAN
     v = NEG_18 if less(x, NEG_18) else x
     v = from_int(89) if greater(v, from_int(89)) else v
-    t = add(mul(v, 0x3FB8AA3B), 0x4B400000)
+    t = fmaz(v, 0x3FB8AA3B, 0x4B400000)
     n = signed32(t - 0x4B400000)
     nf = sub(t, 0x4B400000)
     a = sub(v, mul(nf, 0x3F317200))
@@ -289,7 +285,7 @@ def exp2_of(logarithm, y):
     p = mul(d_h, 0x3F317000)
     w = add(mul(d_l, 0x3F317218), mul(d_h, 0x3805FDF4))
     r = add(p, w)
-    u = add(mul(mul(r, r), horner(r, "3efffffe 3e2aaa45 3d2aac27 3c091f97 3ab56890")), sub(w, sub(r, p)))
+    u = add(mul(mul(r, r), horner(r, EXP)), sub(w, sub(r, p)))
     e = add(ONE, r)
     return times_power(add(e, add(sub(r, sub(e, ONE)), u)), n)
 
@@ -298,14 +294,14 @@ def sigmoid(x):
     if is_nan(x):
         return NAN
     a = x | SIGN
-    r, u, n = exp_core(NEG_105 if less(a, NEG_105) else a)
-    h = add(ONE, add(u, r))
-    l = sub(u, sub(sub(h, ONE), r))
-    z, e = times_power(h, n), times_power(l, n)
-    v = div(z, add(ONE, z))
-    g = sub(ONE, v)
-    remainder = sub(sub(z, v), mul(v, z))
-    w = add(mul(add(remainder, mul(e, g)), g), v)
+    r, q, n = exp_core(NEG_105 if less(a, NEG_105) else a)
+    h = add(ONE, less_one(r, q))
+    l = fmaz(mul(r, r), q, sub(r, sub(h, ONE)))
+    z = times_power(h, n)
+    v = div(ONE, add(ONE, z))
+    y = mul(h, v)
+    remainder = fmaz(neg(y), z, sub(h, y))
+    w = times_power(fmaz(fmaz(l, v, remainder), v, y), n)
     return w if less(x, ZERO) else sub(ONE, w)
 
 

@@ -108,10 +108,13 @@ static float m_dot(const u32 *a, const u32 *b, i64 K)
 
 /* ---------------------------------------------------------------- functions, each in one place */
 
+/* fmaz of numbers */
+static float fused(float a, float b, float c) { return as_float(fmaz(as_bits(a), as_bits(b), as_bits(c))); }
+
 static float horner(float x, const u32 *c, int n)
 {
     float q = as_float(c[n - 1]);
-    for (int i = n - 2; i >= 0; i--) { q = q * x; q = q + as_float(c[i]); }
+    for (int i = n - 2; i >= 0; i--) q = fused(q, x, as_float(c[i]));
     return q;
 }
 #define HORNER(x, c) horner(x, c, (int)(sizeof c / sizeof *c))
@@ -123,22 +126,25 @@ static float with_sign(float magnitude, float s)
 }
 static float magnitude_of(float x) { return as_float(as_bits(x) & 0x7fffffffu); }
 
-/* e^x = (1 + u + r) * 2^n */
-static void exp_core(float x, float *r_out, float *u_out, int32_t *n_out)
+static const u32 EXP_SERIES[] = {0x3efffffe, 0x3e2aaa45, 0x3d2aac27, 0x3c091f97, 0x3ab56890};
+
+/* e^x = (1 + r + r * r * q) * 2^n */
+static void exp_core(float x, float *r_out, float *q_out, int32_t *n_out)
 {
-    static const u32 C[] = {0x3efffffe, 0x3e2aaa45, 0x3d2aac27, 0x3c091f97, 0x3ab56890};
-    float t = x * as_float(0x3fb8aa3b);
-    t = t + as_float(0x4b400000);
+    float t = fused(x, as_float(0x3fb8aa3b), as_float(0x4b400000));
     *n_out = (int32_t)(as_bits(t) - 0x4b400000u);
     float nf = t - as_float(0x4b400000);
-    float r = nf * -as_float(0x3f317200);
-    r = r + x;
-    float g = nf * -as_float(0x35bfbe8e);
-    r = g + r;
-    float q = HORNER(r, C);
-    float rr = r * r;
-    *u_out = rr * q;
+    float r = fused(nf, -as_float(0x3f317200), x);
+    r = fused(nf, -as_float(0x35bfbe8e), r);
+    *q_out = HORNER(r, EXP_SERIES);
     *r_out = r;
+}
+
+/* e^r - 1 */
+static float less_one(float r, float q)
+{
+    float rr = r * r;
+    return fused(rr, q, r);
 }
 
 static float times_power(float x, int32_t n)
@@ -149,36 +155,31 @@ static float times_power(float x, int32_t n)
 
 static float f_exp(float x)
 {
-    float r, u;
+    float r, q;
     int32_t n;
     if (is_nan(x)) return x;
     x = x < -105.0f ? -105.0f : x;
     x = x > 89.0f ? 89.0f : x;
-    exp_core(x, &r, &u, &n);
-    float s = u + r;
-    return times_power(1.0f + s, n);
+    exp_core(x, &r, &q, &n);
+    float s = fused(q, r, 1.0f);
+    return times_power(fused(s, r, 1.0f), n);
 }
 
-/* log((1 + f)·2^k) of the contract; lo is the low part of k·log(2), and what is added to it first. */
-static float log_sum(float kf, float f, float lo)
+/* log((1 + f)·2^k) of the contract, plus g. */
+static float log_sum(float kf, float f, float g)
 {
-    static const u32 C[] = {0x3eaaaaaa, 0xbe800114, 0x3e4cd01b, 0xbe2a38c7, 0x3e116a09, 0xbe06c2ed, 0x3e02d7b0, 0xbd9ce31e};
-    float R = HORNER(f, C);
+    static const u32 C[] = {0xbf000000, 0x3eaaaaa9, 0xbe8000f1, 0x3e4cd07e, 0xbe2a42d8,
+                            0x3e116ac1, 0xbe066736, 0x3e028da1, 0xbd9dc695};
+    float q = HORNER(f, C);
+    float s = kf * as_float(0x3f317200);
+    float h = s + f;
+    float l = h - s;
+    l = f - l;
+    l = fused(kf, as_float(0x35bfbe8e), l);
+    l = l + g;
     float ff = f * f;
-    float h = 0.5f * ff;
-    float fR = f * R;
-    float c = ff * fR;
-    lo = lo + c;
-    float d = f - h;
-    float e = f - d;
-    e = e - h;
-    float s0 = kf * as_float(0x3f317200);
-    float hi = s0 + d;
-    float e2 = s0 - hi;
-    e2 = e2 + d;
-    float tail = e + e2;
-    tail = lo + tail;
-    return hi + tail;
+    l = fused(ff, q, l);
+    return h + l;
 }
 
 static float f_log(float x)
@@ -192,7 +193,7 @@ static float f_log(float x)
     int32_t k = (int32_t)(u - 0x3f3504f3u) >> 23;
     float f = as_float(u - ((u32)k << 23)) - 1.0f;
     float kf = (float)(k - lowered);
-    return log_sum(kf, f, kf * as_float(0x35bfbe8e));
+    return log_sum(kf, f, 0.0f);
 }
 
 static float f_tanh(float x)
@@ -202,13 +203,16 @@ static float f_tanh(float x)
     float a = magnitude_of(x), r;
     if (a < as_float(0x3f6b851f)) {
         float y = a * a;
-        r = y * HORNER(y, C);
-        r = a * r;
-        r = r + a;
+        float q = HORNER(y, C);
+        y = a * y;
+        r = a < as_float(0x39000000) ? a : fused(y, q, a);
     } else {
-        float z = 2.0f * a;
-        z = f_exp(z < 20.0f ? z : 20.0f);
-        z = z + 1.0f;
+        float z = 2.0f * a, s, q;
+        int32_t n;
+        exp_core(z < 20.0f ? z : 20.0f, &s, &q, &n);
+        float p = pow2(n);
+        z = p + 1.0f;
+        z = fused(p, less_one(s, q), z);
         z = 2.0f / z;
         r = 1.0f - z;
     }
@@ -226,16 +230,14 @@ static float f_erf(float x)
         y = a * HORNER(square, NEAR);
         y = y + a;
     } else {
-        float limit = as_float(0x407ccccd), r, u;
+        float limit = as_float(0x407ccccd), r, q;
         int32_t n;
         a = a > limit ? limit : a;
         float d = a - as_float(0x3f7f4000);
-        exp_core(HORNER(d, FAR), &r, &u, &n);
+        exp_core(HORNER(d, FAR), &r, &q, &n);
         float p = pow2(n);
-        float s = u + r;
-        s = p * s;
         y = 1.0f - p;
-        y = y - s;
+        y = fused(-p, less_one(r, q), y);
     }
     return with_sign(y, x);
 }
@@ -254,8 +256,7 @@ static float f_log1p(float x)
         g = x - g;
         g = g / u;
     }
-    float kf = (float)k, lo = kf * as_float(0x35bfbe8e);
-    return with_sign(log_sum(kf, f, lo + g), x);
+    return with_sign(log_sum((float)k, f, g), x);
 }
 
 static float f_expm1(float x)
@@ -264,8 +265,7 @@ static float f_expm1(float x)
     if (is_nan(x)) return x;
     float v = x < -18.0f ? -18.0f : x;
     v = v > 89.0f ? 89.0f : v;
-    float t = v * as_float(0x3fb8aa3b);
-    t = t + as_float(0x4b400000);
+    float t = fused(v, as_float(0x3fb8aa3b), as_float(0x4b400000));
     int32_t n = (int32_t)(as_bits(t) - 0x4b400000u);
     float nf = t - as_float(0x4b400000);
     float a = nf * -as_float(0x3f317200);
@@ -415,7 +415,6 @@ static void log2_of(float a, float *h_out, float *l_out)
 
 static float exp2_of(float h, float l, float y)
 {
-    static const u32 C[] = {0x3efffffe, 0x3e2aaa45, 0x3d2aac27, 0x3c091f97, 0x3ab56890};
     float limit = as_float(0x53800000), w;
     y = y > limit ? limit : y < -limit ? -limit : y;
     float yh = upper(y);
@@ -440,7 +439,7 @@ static float exp2_of(float h, float l, float y)
     w = w + g;
     float r = p + w;
     float u = r * r;
-    u = u * HORNER(r, C);
+    u = u * HORNER(r, EXP_SERIES);
     g = r - p;
     w = w - g;
     u = u + w;
@@ -469,27 +468,26 @@ static float f_pow(float x, float y)
 
 static float f_sigmoid(float x)
 {
-    float r, u;
+    float r, q;
     int32_t n;
     if (is_nan(x)) return x;
     float a = -magnitude_of(x);
     a = a < -105.0f ? -105.0f : a;
-    exp_core(a, &r, &u, &n);
-    float h = u + r;
-    h = 1.0f + h;
+    exp_core(a, &r, &q, &n);
+    float h = 1.0f + less_one(r, q);
     float l = h - 1.0f;
-    l = l - r;
-    l = u - l;
-    float z = times_power(h, n), e = times_power(l, n);
-    float bottom = 1.0f + z;
-    float v = z / bottom;
-    float g = 1.0f - v;
-    float vz = v * z, eg = e * g;
-    float w = z - v;
-    w = w - vz;
-    w = w + eg;
-    w = w * g;
-    w = w + v;
+    l = r - l;
+    float rr = r * r;
+    l = fused(rr, q, l);
+    float z = times_power(h, n);
+    float v = 1.0f + z;
+    v = 1.0f / v;
+    float y = h * v;
+    float remainder = h - y;
+    remainder = fused(-y, z, remainder);
+    float w = fused(l, v, remainder);
+    w = fused(w, v, y);
+    w = times_power(w, n);
     return x >= 0.0f ? 1.0f - w : w;
 }
 

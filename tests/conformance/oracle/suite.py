@@ -11,7 +11,7 @@ import shapes
 import tensors
 from tensors import WIDTH, float_bits
 
-HEADER = "format 1 adead-contract-1"
+HEADER = "format 1 adead-contract-2"
 INLINE = 64  # longer results are hashed, longer inputs generated
 EXACT_WORK = 60000  # rough count of exact primitives per case (a few microseconds each)
 FUNCTION_COST = 25

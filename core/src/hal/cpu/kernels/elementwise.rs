@@ -99,20 +99,20 @@ impl VectorFn for Logistic {
         }
     }
     #[inline(always)]
-    unsafe fn begin<S: Simd>(self, x: S::F) -> [S::F; 3] {
+    unsafe fn begin<S: Simd>(self, x: S::F) -> [S::F; 4] {
         // SAFETY: as above.
         unsafe {
             let argument = if matches!(self, Logistic::GeluTanh) { simd::gelu_tanh_argument::<S>(x) } else { x };
-            let (z, e) = simd::sigmoid_powers::<S>(argument);
-            [x, z, e]
+            let [h, l, shifted] = simd::sigmoid_power::<S>(argument);
+            [x, h, l, shifted]
         }
     }
     #[inline(always)]
-    unsafe fn end<S: Simd>(self, [x, z, e]: [S::F; 3]) -> S::F {
+    unsafe fn end<S: Simd>(self, [x, h, l, shifted]: [S::F; 4]) -> S::F {
         // SAFETY: as above.
         unsafe {
-            let s = simd::sigmoid_of_powers::<S>(x, z, e);
-            if matches!(self, Logistic::Sigmoid) { s } else { S::mul(x, s) }
+            let y = simd::sigmoid_of_power::<S>(x, [h, l, shifted]);
+            if matches!(self, Logistic::Sigmoid) { y } else { S::mul(x, y) }
         }
     }
 }

@@ -21,7 +21,7 @@ pub(super) unsafe fn horner<S: Simd, const N: usize>(x: S::F, coefficients: [u32
         let mut q = c::<S>(coefficients[N - 1]);
         // Unrolled: the compiler would keep a loop, with the coefficients in memory.
         unroll!(i < N - 1 => {
-            q = S::add(S::mul(q, x), c::<S>(coefficients[N - 2 - i]));
+            q = S::fma(q, x, c::<S>(coefficients[N - 2 - i]));
         });
         q
     }
@@ -65,10 +65,10 @@ pub unsafe fn max_key<S: Simd>(x: S::F) -> S::I {
     }
 }
 
-/// e^x = (1 + u + r)·2^n. The product of an integer n below 256 and ln 2's upper part, which has 15 bits, is exact.
+/// e^x = (1 + r + r²·q)·2^n.
 struct ExpCore<S: Simd> {
     r: S::F,
-    u: S::F,
+    q: S::F,
     n: S::F,
     /// n + 3·2²², which has n in its low bits.
     shifted: S::F,
@@ -81,19 +81,30 @@ impl<S: Simd> ExpCore<S> {
         // SAFETY: see the top of the file.
         unsafe {
             let magic = c::<S>(0x4b40_0000);
-            let shifted = S::add(S::mul(x, c::<S>(0x3fb8_aa3b)), magic);
+            let shifted = S::fma(x, c::<S>(0x3fb8_aa3b), magic);
             let n = S::sub(shifted, magic);
+            // The upper part of ln 2 has 15 bits, so this product is exact.
             let r = S::mul_add_exact(n, c::<S>(0xbf31_7200), x);
-            let r = S::add(S::mul(n, c::<S>(0xb5bf_be8e)), r);
-            ExpCore { r, u: exp_tail::<S>(r), n, shifted }
+            let r = S::fma(n, c::<S>(0xb5bf_be8e), r);
+            ExpCore { r, q: exp_series::<S>(r), n, shifted }
         }
     }
 
-    /// 1 + (u + r).
+    /// e^r.
     #[inline(always)]
     unsafe fn mantissa(&self) -> S::F {
         // SAFETY: see the top of the file.
-        unsafe { S::add(S::splat(1.0), S::add(self.u, self.r)) }
+        unsafe {
+            let one = S::splat(1.0);
+            S::fma(S::fma(self.q, self.r, one), self.r, one)
+        }
+    }
+
+    /// e^r − 1.
+    #[inline(always)]
+    unsafe fn mantissa_minus_1(&self) -> S::F {
+        // SAFETY: see the top of the file.
+        unsafe { S::fma(S::mul(self.r, self.r), self.q, self.r) }
     }
 
     /// x·2^n, if both are normal numbers. For NaN the result is unspecified.
@@ -124,14 +135,11 @@ pub unsafe fn exp_of_negative<S: Simd>(x: S::F) -> S::F {
     }
 }
 
-/// e^r − 1 − r for |r| up to ln 2 / 2.
+/// (e^r − 1 − r)/r² for |r| up to ln 2 / 2.
 #[inline(always)]
-pub(super) unsafe fn exp_tail<S: Simd>(r: S::F) -> S::F {
+pub(super) unsafe fn exp_series<S: Simd>(r: S::F) -> S::F {
     // SAFETY: see the top of the file.
-    unsafe {
-        let q = horner::<S, 5>(r, [0x3eff_fffe, 0x3e2a_aa45, 0x3d2a_ac27, 0x3c09_1f97, 0x3ab5_6890]);
-        S::mul(S::mul(r, r), q)
-    }
+    unsafe { horner::<S, 5>(r, [0x3eff_fffe, 0x3e2a_aa45, 0x3d2a_ac27, 0x3c09_1f97, 0x3ab5_6890]) }
 }
 
 /// The natural logarithm.
@@ -143,7 +151,7 @@ pub unsafe fn log<S: Simd>(x: S::F) -> S::F {
         let bits = S::bits(S::select(subnormal, S::mul(x, S::splat(8_388_608.0)), x));
         let (m, k) = split::<S>(bits);
         let k = S::to_float(S::select_i(subnormal, S::sub_i(k, S::splat_i(23)), k));
-        let y = log_sum::<S>(S::sub(m, S::splat(1.0)), k, S::mul(k, c::<S>(0x35bf_be8e)));
+        let y = log_sum::<S>(S::sub(m, S::splat(1.0)), k, S::splat(0.0));
         log_ends::<S>(x, x, y)
     }
 }
@@ -158,25 +166,29 @@ pub(super) unsafe fn split<S: Simd>(bits: S::I) -> (S::F, S::I) {
     }
 }
 
-/// log(1 + f) + k·ln 2. `low` is the lower part of k·ln 2.
+/// log(1 + f) + k·ln 2 + g.
 #[inline(always)]
-pub(super) unsafe fn log_sum<S: Simd>(f: S::F, k: S::F, low: S::F) -> S::F {
+pub(super) unsafe fn log_sum<S: Simd>(f: S::F, k: S::F, g: S::F) -> S::F {
     // SAFETY: see the top of the file.
     unsafe {
-        let r = horner::<S, 8>(
+        let q = horner::<S, 9>(
             f,
-            [0x3eaa_aaaa, 0xbe80_0114, 0x3e4c_d01b, 0xbe2a_38c7, 0x3e11_6a09, 0xbe06_c2ed, 0x3e02_d7b0, 0xbd9c_e31e],
+            [
+                0xbf00_0000,
+                0x3eaa_aaa9,
+                0xbe80_00f1,
+                0x3e4c_d07e,
+                0xbe2a_42d8,
+                0x3e11_6ac1,
+                0xbe06_6736,
+                0x3e02_8da1,
+                0xbd9d_c695,
+            ],
         );
-        let square = S::mul(f, f);
-        let h = S::mul(S::splat(0.5), square);
-        let cubic = S::mul(square, S::mul(f, r));
-        let lo = S::add(low, cubic);
-        let d = S::sub(f, h);
-        let e = S::sub(S::sub(f, d), h);
-        let s0 = S::mul(k, c::<S>(0x3f31_7200));
-        let hi = S::add(s0, d);
-        let e2 = S::add(S::sub(s0, hi), d);
-        S::add(hi, S::add(lo, S::add(e, e2)))
+        let upper = S::mul(k, c::<S>(0x3f31_7200));
+        let h = S::add(upper, f);
+        let l = S::add(S::fma(k, c::<S>(0x35bf_be8e), S::sub(f, S::sub(h, upper))), g);
+        S::add(h, S::fma(S::mul(f, f), q, l))
     }
 }
 
@@ -203,7 +215,7 @@ pub unsafe fn tanh_near<S: Simd>(a: S::F) -> S::F {
             y,
             [0xbeaa_aaa6, 0x3e08_8766, 0xbd5c_ddb2, 0x3cb1_3d3f, 0xbc06_7dd8, 0x3b25_b194, 0xb9e4_03e9],
         );
-        S::add(S::mul(a, S::mul(y, q)), a)
+        S::fma(S::mul(a, y), q, a)
     }
 }
 
@@ -214,8 +226,10 @@ pub unsafe fn tanh_far<S: Simd>(a: S::F) -> S::F {
     unsafe {
         let (half, one) = (S::min(a, S::splat(10.0)), S::splat(1.0));
         let core = ExpCore::<S>::new(S::add(half, half));
-        let z = core.scale_normal(core.mantissa());
-        S::sub(one, S::div(S::splat(2.0), S::add(z, one)))
+        let power = core.scale_normal(one);
+        // e^2a + 1.
+        let sum = S::fma(power, core.mantissa_minus_1(), S::add(power, one));
+        S::sub(one, S::div(S::splat(2.0), sum))
     }
 }
 
@@ -243,36 +257,37 @@ pub unsafe fn erf_far<S: Simd>(a: S::F) -> S::F {
             [0xbfeb_c2c5, 0xc028_93ed, 0xbf57_bddf, 0xbd2a_b2c8, 0x3c24_525e, 0xbafb_9c7e, 0x395c_e34f],
         );
         let core = ExpCore::<S>::new(q);
-        let (one, tail) = (S::splat(1.0), S::add(core.u, core.r));
         // −2^n: a product with it is exact.
         let power = core.scale_normal(S::splat(-1.0));
-        S::mul_add_exact(power, tail, S::add(one, power))
+        S::mul_add_exact(power, core.mantissa_minus_1(), S::add(S::splat(1.0), power))
     }
 }
 
-/// The first half of sigmoid: e^−|x|, and its rounding error.
+/// The first half of sigmoid: e^−|x| as (h + l)·2^n. Returns h, l, and n in `shifted`.
 #[inline(always)]
-pub unsafe fn sigmoid_powers<S: Simd>(x: S::F) -> (S::F, S::F) {
+pub unsafe fn sigmoid_power<S: Simd>(x: S::F) -> [S::F; 3] {
     // SAFETY: see the top of the file.
     unsafe {
         let a = S::from_bits(S::or_i(S::bits(x), S::splat_i(i32::MIN)));
         let core = ExpCore::<S>::new(S::max(a, S::splat(-105.0)));
-        let h = core.mantissa();
-        let l = S::sub(core.u, S::sub(S::sub(h, S::splat(1.0)), core.r));
-        (S::scale_down(h, core.n, core.shifted), S::scale_down(l, core.n, core.shifted))
+        let (r, square, one) = (core.r, S::mul(core.r, core.r), S::splat(1.0));
+        let h = S::add(one, S::fma(square, core.q, r));
+        let l = S::fma(square, core.q, S::sub(r, S::sub(h, one)));
+        [h, l, core.shifted]
     }
 }
 
 /// The second half of sigmoid. Only the sign of x matters.
 #[inline(always)]
-pub unsafe fn sigmoid_of_powers<S: Simd>(x: S::F, z: S::F, e: S::F) -> S::F {
+pub unsafe fn sigmoid_of_power<S: Simd>(x: S::F, [h, l, shifted]: [S::F; 3]) -> S::F {
     // SAFETY: see the top of the file.
     unsafe {
-        let one = S::splat(1.0);
-        let v = S::div(z, S::add(one, z));
-        let g = S::sub(one, v);
-        let remainder = S::sub(S::sub(z, v), S::mul(v, z));
-        let w = S::add(S::mul(S::add(remainder, S::mul(e, g)), g), v);
+        let (one, n) = (S::splat(1.0), S::sub(shifted, c::<S>(0x4b40_0000)));
+        let z = S::scale_down(h, n, shifted);
+        let v = S::div(one, S::add(one, z));
+        let y = S::mul(h, v);
+        let remainder = S::fma(neg::<S>(y), z, S::sub(h, y));
+        let w = S::scale_down(S::fma(S::fma(l, v, remainder), v, y), n, shifted);
         // x ≥ 0 ? 1 − w : w; for NaN both are NaN.
         S::select(S::lt(x, S::splat(0.0)), w, S::sub(one, w))
     }

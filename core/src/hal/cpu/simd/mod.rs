@@ -107,6 +107,12 @@ pub trait Simd: Copy + 'static {
         // SAFETY: the caller keeps the trait's contract.
         unsafe { Self::fmaz(a, b, c) }
     }
+    /// `a·b + c`, rounded once, with gradual underflow. Only outside `fpenv::flushing`.
+    #[inline(always)]
+    unsafe fn fma(a: Self::F, b: Self::F, c: Self::F) -> Self::F {
+        // SAFETY: the caller keeps the trait's contract.
+        unsafe { if Self::FUSED { Self::fused(a, b, c) } else { Self::fmaz(a, b, c) } }
+    }
     /// `a·b + c` for an exact a·b, so that fusing changes nothing. Only outside `fpenv::flushing`.
     #[inline(always)]
     unsafe fn mul_add_exact(a: Self::F, b: Self::F, c: Self::F) -> Self::F {

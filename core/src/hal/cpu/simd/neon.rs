@@ -84,6 +84,7 @@ impl<const EXACT: bool> Simd for Vectors<EXACT> {
         sqrt(a: float32x4_t) -> float32x4_t = vsqrtq_f32(a);
         fmaz(a: float32x4_t, b: float32x4_t, c: float32x4_t) -> float32x4_t =
             if EXACT { fmaz_exact(a, b, c) } else { vfmaq_f32(c, a, b) };
+        fma(a: float32x4_t, b: float32x4_t, c: float32x4_t) -> float32x4_t = vfmaq_f32(c, a, b);
         bits(a: float32x4_t) -> int32x4_t = vreinterpretq_s32_f32(a);
         from_bits(a: int32x4_t) -> float32x4_t = vreinterpretq_f32_s32(a);
         to_float(a: int32x4_t) -> float32x4_t = vcvtq_f32_s32(a);

@@ -80,6 +80,10 @@ impl Simd for Portable {
         std::array::from_fn(|i| contract::fmaz(a[i], b[i], c[i]))
     }
     #[inline(always)]
+    unsafe fn fma(a: F, b: F, c: F) -> F {
+        std::array::from_fn(|i| a[i].mul_add(b[i], c[i]))
+    }
+    #[inline(always)]
     unsafe fn bits(a: F) -> I {
         a.map(|a| a.to_bits() as i32)
     }

@@ -4,7 +4,7 @@
 #![allow(clippy::missing_safety_doc)]
 
 use super::Simd;
-use super::math::{abs, c, exp_tail, horner, log_ends, log_sum, round, split, with_sign};
+use super::math::{abs, c, exp_series, horner, log_ends, log_sum, round, split, with_sign};
 
 /// log(1 + x).
 #[inline(always)]
@@ -19,8 +19,8 @@ pub unsafe fn log1p<S: Simd>(x: S::F) -> S::F {
         let lost = S::div(S::sub(x, S::sub(u, one)), u);
         let near = S::eq(k, zero);
         let f = S::select(near, x, S::sub(m, one));
-        let low = S::add(S::mul(k, c::<S>(0x35bf_be8e)), S::select(near, zero, lost));
-        log_ends::<S>(x, u, with_sign::<S>(abs::<S>(log_sum::<S>(f, k, low)), x))
+        let lost = S::select(near, zero, lost);
+        log_ends::<S>(x, u, with_sign::<S>(abs::<S>(log_sum::<S>(f, k, lost)), x))
     }
 }
 
@@ -31,7 +31,7 @@ pub unsafe fn expm1<S: Simd>(x: S::F) -> S::F {
     unsafe {
         let (one, magic) = (S::splat(1.0), c::<S>(0x4b40_0000));
         let v = S::min(S::max(x, S::splat(-18.0)), S::splat(89.0));
-        let shifted = S::add(S::mul(v, c::<S>(0x3fb8_aa3b)), magic);
+        let shifted = S::fma(v, c::<S>(0x3fb8_aa3b), magic);
         let n = S::sub(shifted, magic);
         let a = S::mul_add_exact(n, c::<S>(0xbf31_7200), v);
         let g = S::mul(n, c::<S>(0x35bf_be8e));
@@ -120,7 +120,7 @@ unsafe fn exp2_of_product<S: Simd>(h: S::F, l: S::F, y: S::F) -> S::F {
         let p = S::mul(dh, c::<S>(0x3f31_7000));
         let w = S::add(S::mul(dl, c::<S>(0x3f31_7218)), S::mul(dh, c::<S>(0x3805_fdf4)));
         let r = S::add(p, w);
-        let u = S::add(exp_tail::<S>(r), S::sub(w, S::sub(r, p)));
+        let u = S::add(S::mul(S::mul(r, r), exp_series::<S>(r)), S::sub(w, S::sub(r, p)));
         let e = S::add(one, r);
         let mantissa = S::add(e, S::add(S::sub(r, S::sub(e, one)), u));
         S::scale(mantissa, n, shifted)

@@ -23,8 +23,8 @@ pub trait VectorFn: Copy {
     /// # Safety
     /// As for [`VectorFn::apply`].
     #[inline(always)]
-    unsafe fn begin<S: Simd>(self, x: S::F) -> [S::F; 3] {
-        [x; 3]
+    unsafe fn begin<S: Simd>(self, x: S::F) -> [S::F; 4] {
+        [x; 4]
     }
 
     /// Computes the second half.
@@ -32,7 +32,7 @@ pub trait VectorFn: Copy {
     /// # Safety
     /// As for [`VectorFn::apply`].
     #[inline(always)]
-    unsafe fn end<S: Simd>(self, held: [S::F; 3]) -> S::F {
+    unsafe fn end<S: Simd>(self, held: [S::F; 4]) -> S::F {
         held[0]
     }
 
@@ -273,8 +273,8 @@ const HELD: usize = 256;
 
 #[inline(always)]
 unsafe fn map_halves<S: Simd, F: VectorFn>(x: *const f32, y: *mut f32, n: usize, f: F) {
-    let mut held = [MaybeUninit::<[f32; HELD]>::uninit(); 3];
-    let [first, second, third] = held.each_mut().map(|held| held.as_mut_ptr().cast::<f32>());
+    let mut held = [MaybeUninit::<[f32; HELD]>::uninit(); 4];
+    let [first, second, third, fourth] = held.each_mut().map(|held| held.as_mut_ptr().cast::<f32>());
     let mut start = 0;
     // SAFETY: blocks lie below n. A block that is not whole vectors goes through `first`, which has room for whole
     // ones.
@@ -290,15 +290,17 @@ unsafe fn map_halves<S: Simd, F: VectorFn>(x: *const f32, y: *mut f32, n: usize,
             }
             let mut i = 0;
             while i < count {
-                let [a, b, c] = f.begin::<S>(S::load(from.add(i)));
+                let [a, b, c, d] = f.begin::<S>(S::load(from.add(i)));
                 S::store(first.add(i), a);
                 S::store(second.add(i), b);
                 S::store(third.add(i), c);
+                S::store(fourth.add(i), d);
                 i += S::LANES;
             }
             let mut i = 0;
             while i < count {
-                let held = [S::load(first.add(i)), S::load(second.add(i)), S::load(third.add(i))];
+                let held =
+                    [S::load(first.add(i)), S::load(second.add(i)), S::load(third.add(i)), S::load(fourth.add(i))];
                 S::store(to.add(i), canonical::<S>(f.end::<S>(held)));
                 i += S::LANES;
             }

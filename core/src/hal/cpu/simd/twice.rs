@@ -39,6 +39,7 @@ impl<S: Simd> Simd for Twice<S> {
         sqrt(a: F) -> F;
         fmaz(a: F, b: F, c: F) -> F;
         fused(a: F, b: F, c: F) -> F;
+        fma(a: F, b: F, c: F) -> F;
         mul_add_exact(a: F, b: F, c: F) -> F;
         min(a: F, b: F) -> F;
         max(a: F, b: F) -> F;
