@@ -10,21 +10,21 @@
  *
  * Rules, for every function:
  *
- * - A function is called adead_<noun>_<verb> and returns an adead_status: ADEAD_OK (0), or why it failed. Then
- *   adead_last_error() has the text, for the calling thread. Functions that can't fail return their value, and
+ * - A function is named adead_<noun>_<verb> and returns an adead_status: ADEAD_OK (0), or why it failed. After a
+ *   failure, adead_last_error() has the text for the calling thread. Functions that can't fail return their value, and
  *   adead_<noun>_destroy returns nothing.
- * - Outputs come through the last pointers, called `out`, and are written only on success: a failed call changes
- *   nothing. Only one that was interrupted (adead_interrupt_watch) may have written parts of an array or a buffer.
- * - What a function only reads is const. Arrays and texts are borrowed for the call and never kept.
- * - A pointer must not be NULL unless its description says so or what it points to has no elements; a NULL is
- *   ADEAD_INVALID_ARGUMENT and the text names the parameter. Texts are UTF-8 and end with NUL.
- * - What _create, _open and every `adead_x **out` give is the caller's and goes back through its _destroy, once.
- *   _destroy(NULL) does nothing. A handle may outlive the others that it was made with.
- * - Handles may be used by several threads at once as long as they are only read (const), and buffers in any case; nothing
- *   is bound to the thread that made it. No call depends on the floating-point mode of the calling thread, nor changes it.
- * - Structs begin with struct_size, which the caller sets to sizeof the struct: options best by their ..._INIT, which
- *   also has the defaults. A struct of an older header is taken as it is; of a newer one, if what this version does
- *   not know is zero. A NULL for options is their defaults.
+ * - Outputs are written through the last pointers, named `out`, and only on success: a failed call changes nothing.
+ *   Only an interrupted call (adead_interrupt_watch) may have written parts of an array or a buffer.
+ * - Parameters that a function only reads are const. Arrays and texts are borrowed for the call and never kept.
+ * - A pointer must not be NULL, unless its description allows it or its array has no elements. Otherwise NULL gives
+ *   ADEAD_INVALID_ARGUMENT, and the text names the parameter. Texts are UTF-8 and end with NUL.
+ * - The caller owns every handle from _create, _open or an `adead_x **out`, and must _destroy it once.
+ *   _destroy(NULL) does nothing. A handle may outlive the handles that it was made from.
+ * - Threads may share a handle while they only read it (const), and buffers in any case. No handle is bound to the
+ *   thread that made it. No call depends on the floating-point mode of the calling thread, nor changes it.
+ * - Structs begin with struct_size, which the caller sets to sizeof the struct. For options use ..._INIT, which also
+ *   has the defaults. A struct of an older header is accepted; one of a newer header, if the fields that this version
+ *   does not know are zero. NULL options are the defaults.
  * - Nothing aborts the process, and nothing is printed unless the environment variable ADEAD_LOG asks for it. A fault
  *   of adead itself is ADEAD_INTERNAL.
  */
@@ -36,11 +36,11 @@
 #include <stdint.h>
 
 #ifndef ADEAD_API
-/// What a build may put before every declaration.
+/// A build may define a prefix for all declarations.
 #define ADEAD_API
 #endif
 
-// adead_status: what a call returns. The numbers never change.
+// adead_status: the result of a call. The numbers never change.
 enum {
   /// No error.
   ADEAD_OK = 0,
@@ -70,9 +70,9 @@ enum {
   ADEAD_INTERNAL = 12
 };
 
-// What the simple API computes on.
+// The backend of the simple API.
 enum {
-  /// The best at hand, or what the environment variable ADEAD_DEVICE names.
+  /// The best device, or the one in the environment variable ADEAD_DEVICE.
   ADEAD_BACKEND_AUTO = -1,
   /// The CPU.
   ADEAD_BACKEND_CPU = 0,
@@ -100,7 +100,7 @@ enum {
   ADEAD_DTYPE_BOOL = 6
 };
 
-// adead_op: the operations. The numbers never change; new ones come behind.
+// adead_op: the operations. The numbers never change; new ones come last.
 enum {
   /// `alpha*(a*b) + beta*c + bias`, then an activation.
   ADEAD_OP_MATMUL = 0,
@@ -122,9 +122,9 @@ enum {
   ADEAD_OP_ABS = 8,
   /// `e^x`.
   ADEAD_OP_EXP = 9,
-  /// The natural logarithm; NaN below 0.
+  /// The natural logarithm; NaN if x < 0.
   ADEAD_OP_LOG = 10,
-  /// The square root; NaN below 0.
+  /// The square root; NaN if x < 0.
   ADEAD_OP_SQRT = 11,
   /// `1 / sqrt(x)`.
   ADEAD_OP_RSQRT = 12,
@@ -134,95 +134,95 @@ enum {
   ADEAD_OP_SIGMOID = 14,
   /// The hyperbolic tangent.
   ADEAD_OP_TANH = 15,
-  /// The Gaussian error linear unit, by the error function or by tanh.
+  /// The Gaussian error linear unit, with erf or tanh.
   ADEAD_OP_GELU = 16,
   /// `x*sigmoid(x)`.
   ADEAD_OP_SILU = 17,
-  /// `e^x` over its sum, along an axis.
+  /// `e^x` divided by its sum along an axis.
   ADEAD_OP_SOFTMAX = 18,
-  /// The sum along axes or of all; of nothing +0.
+  /// The sum over some or all axes; +0 for no elements.
   ADEAD_OP_SUM = 19,
-  /// The mean along axes or of all; of nothing NaN.
+  /// The mean over some or all axes; NaN for no elements.
   ADEAD_OP_MEAN = 20,
-  /// The maximum along axes or of all; NaN wins. `invalid_argument` of nothing.
+  /// The maximum over some or all axes; NaN propagates. `invalid_argument` for no elements.
   ADEAD_OP_MAX = 21,
-  /// The lowest index of the maximum, i64. `invalid_argument` of nothing.
+  /// The index of the first maximum, i64. `invalid_argument` for no elements.
   ADEAD_OP_ARGMAX = 22,
-  /// Mean and variance normalised over the last axis, of x or of x + residual.
+  /// Normalises mean and variance over the last axis, of x or x + residual.
   ADEAD_OP_LAYERNORM = 23,
-  /// Root mean square normalised over the last axis, of x or of x + residual.
+  /// Normalises the root mean square over the last axis, of x or x + residual.
   ADEAD_OP_RMSNORM = 24,
-  /// Softmax-weighted values: scaled dot-product attention.
+  /// Scaled dot-product attention: values weighted by softmax.
   ADEAD_OP_ATTENTION = 25,
   /// Two matrix products with an activation between them.
   ADEAD_OP_FFN = 26,
-  /// Rows of a table by id.
+  /// Looks up rows of a table by id.
   ADEAD_OP_EMBEDDING = 27,
-  /// The axes permuted.
+  /// Permutes the axes.
   ADEAD_OP_TRANSPOSE = 28,
-  /// Tensors joined along an axis.
+  /// Joins tensors along an axis.
   ADEAD_OP_CONCAT = 29,
-  /// Another element type.
+  /// Converts to another dtype.
   ADEAD_OP_CAST = 30,
-  /// The largest integer that is not above x.
+  /// The largest integer <= x.
   ADEAD_OP_FLOOR = 31,
-  /// The nearest integer; ties go to the even one.
+  /// The nearest integer; ties go to even.
   ADEAD_OP_ROUND = 32,
   /// The error function.
   ADEAD_OP_ERF = 33,
-  /// `minimum(maximum(x, min), max)`; NaN wins, and -0 is below +0.
+  /// `minimum(maximum(x, min), max)`; NaN propagates, and -0 < +0.
   ADEAD_OP_CLAMP = 34,
-  /// The larger of a and b; NaN wins, and -0 is below +0.
+  /// The larger of a and b; NaN propagates, and -0 < +0.
   ADEAD_OP_MAXIMUM = 35,
-  /// The smaller of a and b; NaN wins, and -0 is below +0.
+  /// The smaller of a and b; NaN propagates, and -0 < +0.
   ADEAD_OP_MINIMUM = 36,
-  /// The sine of an angle in radians; NaN of an infinity.
+  /// The sine of x in radians; NaN if x is infinite.
   ADEAD_OP_SIN = 37,
-  /// The cosine of an angle in radians; NaN of an infinity.
+  /// The cosine of x in radians; NaN if x is infinite.
   ADEAD_OP_COS = 38,
-  /// `log(1 + x)`, accurate near 0 too; NaN below -1.
+  /// `log(1 + x)`, also accurate near 0; NaN if x < -1.
   ADEAD_OP_LOG1P = 39,
-  /// `e^x - 1`, accurate near 0 too.
+  /// `e^x - 1`, also accurate near 0.
   ADEAD_OP_EXPM1 = 40,
-  /// `a^b`; NaN of a negative a unless b is an integer.
+  /// `a^b`; NaN for a finite a < 0 and a finite b that is not an integer.
   ADEAD_OP_POW = 41,
-  /// The minimum along axes or of all; NaN wins. `invalid_argument` of nothing.
+  /// The minimum over some or all axes; NaN propagates. `invalid_argument` for no elements.
   ADEAD_OP_MIN = 53,
-  /// The lowest index of the minimum, i64. `invalid_argument` of nothing.
+  /// The index of the first minimum, i64. `invalid_argument` for no elements.
   ADEAD_OP_ARGMIN = 54,
-  /// The product along axes or of all; of nothing 1.
+  /// The product over some or all axes; 1 for no elements.
   ADEAD_OP_PROD = 55,
-  /// Every axis from a start to a stop, by steps.
+  /// Slices every axis from a start to a stop, in steps.
   ADEAD_OP_SLICE = 56,
-  /// A value put before and behind every axis.
+  /// Pads every axis with a value, before and after.
   ADEAD_OP_PAD = 57,
-  /// Elements along an axis by index.
+  /// Gathers elements along an axis by index.
   ADEAD_OP_GATHER = 58,
-  /// Pairs of elements of the last axis turned by angles.
+  /// Rotates pairs of elements of the last axis by angles.
   ADEAD_OP_ROPE = 59,
-  /// The sums of an axis's elements up to each.
+  /// The cumulative sums along an axis.
   ADEAD_OP_CUMSUM = 60,
-  /// The k greatest elements along an axis, the greatest first; of equals the one with the lower index.
+  /// The k greatest elements along an axis, greatest first; ties go to the lower index.
   ADEAD_OP_TOPK = 61,
-  /// The indices of the k greatest elements along an axis, i64; of equals the lower one first.
+  /// The indices of the k greatest elements along an axis, i64; ties go to the lower index.
   ADEAD_OP_ARGTOPK = 62,
   /// Whether a equals b; NaN equals nothing, and -0 equals +0.
   ADEAD_OP_EQUAL = 70,
-  /// Whether a does not equal b; true of NaN.
+  /// Whether a differs from b; true for NaN.
   ADEAD_OP_NOT_EQUAL = 71,
-  /// Whether a is below b; false of NaN.
+  /// Whether `a < b`; false for NaN.
   ADEAD_OP_LESS = 72,
-  /// Whether a is below b or equals it; false of NaN.
+  /// Whether `a <= b`; false for NaN.
   ADEAD_OP_LESS_EQUAL = 73,
-  /// Whether a is above b; false of NaN.
+  /// Whether `a > b`; false for NaN.
   ADEAD_OP_GREATER = 74,
-  /// Whether a is above b or equals it; false of NaN.
+  /// Whether `a >= b`; false for NaN.
   ADEAD_OP_GREATER_EQUAL = 75,
-  /// Elements of a where the condition is true, and of b elsewhere.
+  /// Selects from a where the condition is true, and from b elsewhere.
   ADEAD_OP_WHERE = 76
 };
 
-// adead_activation: what follows a matrix product.
+// adead_activation: the function after a matrix product.
 enum {
   /// Nothing.
   ADEAD_ACTIVATION_NONE = 0,
@@ -240,10 +240,10 @@ enum {
   ADEAD_ACTIVATION_SILU = 6
 };
 
-// In the place of a precision: the one that the context has, see adead_context_set_precision.
+// Instead of a precision: the context's default, see adead_context_set_precision.
 #define ADEAD_PRECISION_DEFAULT (-1)
 
-// adead_precision: how a matrix product is computed.
+// adead_precision: the precision of a matrix product.
 enum {
   /// In chains of fused multiply-adds of f32.
   ADEAD_PRECISION_F32 = 0,
@@ -253,7 +253,7 @@ enum {
   ADEAD_PRECISION_FIXED16 = 2
 };
 
-// adead_gelu_form: which form of gelu.
+// adead_gelu_form: the form of gelu.
 enum {
   /// By the error function.
   ADEAD_GELU_ERF = 0,
@@ -261,11 +261,11 @@ enum {
   ADEAD_GELU_TANH = 1
 };
 
-// adead_priority: whose work begins first.
+// adead_priority: the priority of a stream.
 enum {
   /// The default.
   ADEAD_PRIORITY_NORMAL = 0,
-  /// Begins before other streams: for short work that somebody waits for, beside long work.
+  /// Starts before other streams' work: for short, urgent work beside long work.
   ADEAD_PRIORITY_HIGH = 1
 };
 
@@ -277,7 +277,7 @@ enum {
   ADEAD_CONTRACT_EMULATED = 1
 };
 
-// adead_device_kind: what kind of device.
+// adead_device_kind: the kind of a device.
 enum {
   /// The processor, with the host's memory.
   ADEAD_KIND_CPU = 0,
@@ -301,7 +301,7 @@ enum {
   ADEAD_MODE_GPU = 2
 };
 
-// adead_family: operations that cost alike.
+// adead_family: operations with similar costs.
 enum {
   /// Matrix products: matmul, ffn.
   ADEAD_FAMILY_MATMUL = 0,
@@ -317,16 +317,16 @@ enum {
   ADEAD_FAMILY_MOVE = 5
 };
 
-/// A wait without an end.
+/// Waits without a time limit.
 #define ADEAD_FOREVER ((uint64_t)-1)
 
-/// In place of a value of a chain: an optional operand that is left out.
+/// Instead of a value of a chain: an optional operand is absent.
 #define ADEAD_NO_VALUE ((adead_value)-1)
 
-/// A threshold that is none: the cost model decides.
+/// No threshold: the cost model decides.
 #define ADEAD_NO_THRESHOLD ((size_t)-1)
 
-// adead_format: what a program is or was decoded from.
+// adead_format: the format of a program.
 enum {
   /// adead's own container.
   ADEAD_FORMAT_ADEAD = 0,
@@ -340,7 +340,7 @@ enum {
   ADEAD_FORMAT_TEXT = 4
 };
 
-// adead_direction: which way a slot's contents go.
+// adead_direction: the direction of a slot's contents.
 enum {
   /// The caller supplies it.
   ADEAD_DIRECTION_IN = 0,
@@ -350,7 +350,7 @@ enum {
   ADEAD_DIRECTION_BOTH = 2
 };
 
-// adead_activity: what kind of work a profile recorded.
+// adead_activity: the kind of work in a profile.
 enum {
   /// An operation of the op table.
   ADEAD_ACTIVITY_OPERATION = 0,
@@ -368,19 +368,19 @@ enum {
   ADEAD_ACTIVITY_CLEAR = 6
 };
 
-// adead_log_level: how serious a message is.
+// adead_log_level: the severity of a message.
 enum {
   /// Nothing.
   ADEAD_LOG_OFF = 0,
-  /// What was lost, such as a device.
+  /// Something was lost, such as a device.
   ADEAD_LOG_ERROR = 1,
-  /// What can't be used or is ignored, and why.
+  /// Something can't be used or is ignored, and why.
   ADEAD_LOG_WARN = 2,
   /// Devices that were found and opened.
   ADEAD_LOG_INFO = 3,
-  /// What was read, compiled and set.
+  /// Everything read, compiled or set.
   ADEAD_LOG_DEBUG = 4,
-  /// What single calls do.
+  /// The steps of single calls.
   ADEAD_LOG_TRACE = 5
 };
 
@@ -795,7 +795,7 @@ typedef struct {
   uint64_t misses;
 } adead_cache_use;
 
-/// Which form of gelu, one of `ADEAD_GELU_...`.
+/// The form of gelu, one of `ADEAD_GELU_...`.
 typedef int32_t adead_gelu_form;
 
 /// The function that follows a matrix product, one of `ADEAD_ACTIVATION_...`.
@@ -1792,91 +1792,91 @@ ADEAD_API adead_status adead_compiled_dot(const adead_compiled *compiled, const 
 /// `adead_context_trim` empties the cache. The caller sets `out->struct_size`.
 ADEAD_API adead_status adead_chain_cache(const adead_context *context, adead_cache_use *out);
 
-/// `a + b`, element by element with NumPy's broadcasting. Operands f32, f16 or bf16, both the same.
+/// `a + b`, element by element with NumPy's broadcasting. Both have the same dtype: f32, f16 or bf16.
 ADEAD_API
 adead_status adead_tensor_add(const adead_context *context,
                               const adead_tensor *a,
                               const adead_tensor *b,
                               adead_tensor **out);
 
-/// `a - b`, element by element with NumPy's broadcasting. Operands f32, f16 or bf16, both the same.
+/// `a - b`, element by element with NumPy's broadcasting. Both have the same dtype: f32, f16 or bf16.
 ADEAD_API
 adead_status adead_tensor_sub(const adead_context *context,
                               const adead_tensor *a,
                               const adead_tensor *b,
                               adead_tensor **out);
 
-/// `a*b`, element by element with NumPy's broadcasting. Operands f32, f16 or bf16, both the same.
+/// `a*b`, element by element with NumPy's broadcasting. Both have the same dtype: f32, f16 or bf16.
 ADEAD_API
 adead_status adead_tensor_mul(const adead_context *context,
                               const adead_tensor *a,
                               const adead_tensor *b,
                               adead_tensor **out);
 
-/// `a / b`, element by element with NumPy's broadcasting. Operands f32, f16 or bf16, both the same.
+/// `a / b`, element by element with NumPy's broadcasting. Both have the same dtype: f32, f16 or bf16.
 ADEAD_API
 adead_status adead_tensor_div(const adead_context *context,
                               const adead_tensor *a,
                               const adead_tensor *b,
                               adead_tensor **out);
 
-/// The larger of a and b, element by element with NumPy's broadcasting; NaN wins, and -0 is below +0. Operands f32, f16 or bf16, both the same.
+/// The larger of a and b, element by element with NumPy's broadcasting; NaN propagates, and -0 < +0. Both have the same dtype: f32, f16 or bf16.
 ADEAD_API
 adead_status adead_tensor_maximum(const adead_context *context,
                                   const adead_tensor *a,
                                   const adead_tensor *b,
                                   adead_tensor **out);
 
-/// The smaller of a and b, element by element with NumPy's broadcasting; NaN wins, and -0 is below +0. Operands f32, f16 or bf16, both the same.
+/// The smaller of a and b, element by element with NumPy's broadcasting; NaN propagates, and -0 < +0. Both have the same dtype: f32, f16 or bf16.
 ADEAD_API
 adead_status adead_tensor_minimum(const adead_context *context,
                                   const adead_tensor *a,
                                   const adead_tensor *b,
                                   adead_tensor **out);
 
-/// `a^b`, element by element with NumPy's broadcasting; NaN of a negative a unless b is an integer. Operands f32, f16 or bf16, both the same.
+/// `a^b`, element by element with NumPy's broadcasting; NaN for a finite a < 0 and a finite b that is not an integer. Both have the same dtype: f32, f16 or bf16.
 ADEAD_API
 adead_status adead_tensor_pow(const adead_context *context,
                               const adead_tensor *a,
                               const adead_tensor *b,
                               adead_tensor **out);
 
-/// Whether a equals b, element by element with NumPy's broadcasting; NaN equals nothing, and -0 equals +0. Operands of one dtype, any; the result is bool.
+/// Whether a equals b, element by element with NumPy's broadcasting; NaN equals nothing, and -0 equals +0. Takes any dtype, the same for both. Returns bool.
 ADEAD_API
 adead_status adead_tensor_equal(const adead_context *context,
                                 const adead_tensor *a,
                                 const adead_tensor *b,
                                 adead_tensor **out);
 
-/// Whether a does not equal b, element by element with NumPy's broadcasting; true of NaN. Operands of one dtype, any; the result is bool.
+/// Whether a differs from b, element by element with NumPy's broadcasting; true for NaN. Takes any dtype, the same for both. Returns bool.
 ADEAD_API
 adead_status adead_tensor_not_equal(const adead_context *context,
                                     const adead_tensor *a,
                                     const adead_tensor *b,
                                     adead_tensor **out);
 
-/// Whether a is below b, element by element with NumPy's broadcasting; false of NaN. Operands of one dtype, any; the result is bool.
+/// Whether `a < b`, element by element with NumPy's broadcasting; false for NaN. Takes any dtype, the same for both. Returns bool.
 ADEAD_API
 adead_status adead_tensor_less(const adead_context *context,
                                const adead_tensor *a,
                                const adead_tensor *b,
                                adead_tensor **out);
 
-/// Whether a is below b or equals it, element by element with NumPy's broadcasting; false of NaN. Operands of one dtype, any; the result is bool.
+/// Whether `a <= b`, element by element with NumPy's broadcasting; false for NaN. Takes any dtype, the same for both. Returns bool.
 ADEAD_API
 adead_status adead_tensor_less_equal(const adead_context *context,
                                      const adead_tensor *a,
                                      const adead_tensor *b,
                                      adead_tensor **out);
 
-/// Whether a is above b, element by element with NumPy's broadcasting; false of NaN. Operands of one dtype, any; the result is bool.
+/// Whether `a > b`, element by element with NumPy's broadcasting; false for NaN. Takes any dtype, the same for both. Returns bool.
 ADEAD_API
 adead_status adead_tensor_greater(const adead_context *context,
                                   const adead_tensor *a,
                                   const adead_tensor *b,
                                   adead_tensor **out);
 
-/// Whether a is above b or equals it, element by element with NumPy's broadcasting; false of NaN. Operands of one dtype, any; the result is bool.
+/// Whether `a >= b`, element by element with NumPy's broadcasting; false for NaN. Takes any dtype, the same for both. Returns bool.
 ADEAD_API
 adead_status adead_tensor_greater_equal(const adead_context *context,
                                         const adead_tensor *a,
@@ -1899,10 +1899,10 @@ ADEAD_API adead_status adead_tensor_abs(const adead_context *context, const adea
 /// `e^x`, element by element.
 ADEAD_API adead_status adead_tensor_exp(const adead_context *context, const adead_tensor *x, adead_tensor **out);
 
-/// The natural logarithm, element by element; NaN below 0.
+/// The natural logarithm, element by element; NaN if x < 0.
 ADEAD_API adead_status adead_tensor_log(const adead_context *context, const adead_tensor *x, adead_tensor **out);
 
-/// The square root, element by element; NaN below 0.
+/// The square root, element by element; NaN if x < 0.
 ADEAD_API adead_status adead_tensor_sqrt(const adead_context *context, const adead_tensor *x, adead_tensor **out);
 
 /// `1 / sqrt(x)`, element by element.
@@ -1917,7 +1917,7 @@ ADEAD_API adead_status adead_tensor_sigmoid(const adead_context *context, const 
 /// The hyperbolic tangent, element by element.
 ADEAD_API adead_status adead_tensor_tanh(const adead_context *context, const adead_tensor *x, adead_tensor **out);
 
-/// The Gaussian error linear unit, by the error function or by tanh, element by element.
+/// The Gaussian error linear unit, with erf or tanh, element by element.
 ADEAD_API
 adead_status adead_tensor_gelu(const adead_context *context,
                                const adead_tensor *x,
@@ -1927,16 +1927,16 @@ adead_status adead_tensor_gelu(const adead_context *context,
 /// `x*sigmoid(x)`, element by element.
 ADEAD_API adead_status adead_tensor_silu(const adead_context *context, const adead_tensor *x, adead_tensor **out);
 
-/// The largest integer that is not above x, element by element.
+/// The largest integer <= x, element by element.
 ADEAD_API adead_status adead_tensor_floor(const adead_context *context, const adead_tensor *x, adead_tensor **out);
 
-/// The nearest integer, element by element; ties go to the even one.
+/// The nearest integer, element by element; ties go to even.
 ADEAD_API adead_status adead_tensor_round(const adead_context *context, const adead_tensor *x, adead_tensor **out);
 
 /// The error function, element by element.
 ADEAD_API adead_status adead_tensor_erf(const adead_context *context, const adead_tensor *x, adead_tensor **out);
 
-/// `minimum(maximum(x, min), max)`, element by element; NaN wins, and -0 is below +0.
+/// `minimum(maximum(x, min), max)`, element by element; NaN propagates, and -0 < +0.
 ADEAD_API
 adead_status adead_tensor_clamp(const adead_context *context,
                                 const adead_tensor *x,
@@ -1944,16 +1944,16 @@ adead_status adead_tensor_clamp(const adead_context *context,
                                 float max,
                                 adead_tensor **out);
 
-/// The sine of an angle in radians, element by element; NaN of an infinity.
+/// The sine of x in radians, element by element; NaN if x is infinite.
 ADEAD_API adead_status adead_tensor_sin(const adead_context *context, const adead_tensor *x, adead_tensor **out);
 
-/// The cosine of an angle in radians, element by element; NaN of an infinity.
+/// The cosine of x in radians, element by element; NaN if x is infinite.
 ADEAD_API adead_status adead_tensor_cos(const adead_context *context, const adead_tensor *x, adead_tensor **out);
 
-/// `log(1 + x)`, accurate near 0 too, element by element; NaN below -1.
+/// `log(1 + x)`, also accurate near 0, element by element; NaN if x < -1.
 ADEAD_API adead_status adead_tensor_log1p(const adead_context *context, const adead_tensor *x, adead_tensor **out);
 
-/// `e^x - 1`, accurate near 0 too, element by element.
+/// `e^x - 1`, also accurate near 0, element by element.
 ADEAD_API adead_status adead_tensor_expm1(const adead_context *context, const adead_tensor *x, adead_tensor **out);
 
 /// Computes `activation(alpha*(a*b) + beta*c + bias)`: a `[..., M, K]`, b `[..., K, N]`, result `[..., M, N]`. Leading
@@ -2157,10 +2157,10 @@ adead_status adead_module_forward(const adead_module *module,
                                   const adead_forward_options *options,
                                   adead_tensor **out);
 
-/// The sum along axes or of all; of nothing +0.
+/// The sum over some or all axes; +0 for no elements.
 ///
-/// `axis` is one axis (negative ones count from the end) or `ADEAD_AXIS_ALL`. `keepdim` not 0 keeps the axis as 1.
-/// For several axes at once set the attribute `axes` and call `adead_op_run`.
+/// `axis` is one axis (negative ones count from the end) or `ADEAD_AXIS_ALL`. `keepdim` not 0 keeps it, with length 1.
+/// For several axes, set the attribute `axes` and call `adead_op_run`.
 ADEAD_API
 adead_status adead_tensor_sum(const adead_context *context,
                               const adead_tensor *x,
@@ -2168,10 +2168,10 @@ adead_status adead_tensor_sum(const adead_context *context,
                               int32_t keepdim,
                               adead_tensor **out);
 
-/// The mean along axes or of all; of nothing NaN.
+/// The mean over some or all axes; NaN for no elements.
 ///
-/// `axis` is one axis (negative ones count from the end) or `ADEAD_AXIS_ALL`. `keepdim` not 0 keeps the axis as 1.
-/// For several axes at once set the attribute `axes` and call `adead_op_run`.
+/// `axis` is one axis (negative ones count from the end) or `ADEAD_AXIS_ALL`. `keepdim` not 0 keeps it, with length 1.
+/// For several axes, set the attribute `axes` and call `adead_op_run`.
 ADEAD_API
 adead_status adead_tensor_mean(const adead_context *context,
                                const adead_tensor *x,
@@ -2179,10 +2179,10 @@ adead_status adead_tensor_mean(const adead_context *context,
                                int32_t keepdim,
                                adead_tensor **out);
 
-/// The maximum along axes or of all; NaN wins. `invalid_argument` of nothing.
+/// The maximum over some or all axes; NaN propagates. `invalid_argument` for no elements.
 ///
-/// `axis` is one axis (negative ones count from the end) or `ADEAD_AXIS_ALL`. `keepdim` not 0 keeps the axis as 1.
-/// For several axes at once set the attribute `axes` and call `adead_op_run`.
+/// `axis` is one axis (negative ones count from the end) or `ADEAD_AXIS_ALL`. `keepdim` not 0 keeps it, with length 1.
+/// For several axes, set the attribute `axes` and call `adead_op_run`.
 ADEAD_API
 adead_status adead_tensor_max(const adead_context *context,
                               const adead_tensor *x,
@@ -2190,10 +2190,10 @@ adead_status adead_tensor_max(const adead_context *context,
                               int32_t keepdim,
                               adead_tensor **out);
 
-/// The lowest index of the maximum. `invalid_argument` of nothing.
+/// The index of the first maximum. `invalid_argument` for no elements.
 ///
-/// `axis` is one axis (negative ones count from the end) or `ADEAD_AXIS_ALL`. `keepdim` not 0 keeps the axis as 1.
-/// The index is of type `dtype`: i64, i32 or u32.
+/// `axis` is one axis (negative ones count from the end) or `ADEAD_AXIS_ALL`. `keepdim` not 0 keeps it, with length 1.
+/// `dtype` is the type of the index: i64, i32 or u32.
 ADEAD_API
 adead_status adead_tensor_argmax(const adead_context *context,
                                  const adead_tensor *x,
@@ -2202,10 +2202,10 @@ adead_status adead_tensor_argmax(const adead_context *context,
                                  adead_dtype dtype,
                                  adead_tensor **out);
 
-/// The minimum along axes or of all; NaN wins. `invalid_argument` of nothing.
+/// The minimum over some or all axes; NaN propagates. `invalid_argument` for no elements.
 ///
-/// `axis` is one axis (negative ones count from the end) or `ADEAD_AXIS_ALL`. `keepdim` not 0 keeps the axis as 1.
-/// For several axes at once set the attribute `axes` and call `adead_op_run`.
+/// `axis` is one axis (negative ones count from the end) or `ADEAD_AXIS_ALL`. `keepdim` not 0 keeps it, with length 1.
+/// For several axes, set the attribute `axes` and call `adead_op_run`.
 ADEAD_API
 adead_status adead_tensor_min(const adead_context *context,
                               const adead_tensor *x,
@@ -2213,10 +2213,10 @@ adead_status adead_tensor_min(const adead_context *context,
                               int32_t keepdim,
                               adead_tensor **out);
 
-/// The lowest index of the minimum. `invalid_argument` of nothing.
+/// The index of the first minimum. `invalid_argument` for no elements.
 ///
-/// `axis` is one axis (negative ones count from the end) or `ADEAD_AXIS_ALL`. `keepdim` not 0 keeps the axis as 1.
-/// The index is of type `dtype`: i64, i32 or u32.
+/// `axis` is one axis (negative ones count from the end) or `ADEAD_AXIS_ALL`. `keepdim` not 0 keeps it, with length 1.
+/// `dtype` is the type of the index: i64, i32 or u32.
 ADEAD_API
 adead_status adead_tensor_argmin(const adead_context *context,
                                  const adead_tensor *x,
@@ -2225,10 +2225,10 @@ adead_status adead_tensor_argmin(const adead_context *context,
                                  adead_dtype dtype,
                                  adead_tensor **out);
 
-/// The product along axes or of all; of nothing 1.
+/// The product over some or all axes; 1 for no elements.
 ///
-/// `axis` is one axis (negative ones count from the end) or `ADEAD_AXIS_ALL`. `keepdim` not 0 keeps the axis as 1.
-/// For several axes at once set the attribute `axes` and call `adead_op_run`.
+/// `axis` is one axis (negative ones count from the end) or `ADEAD_AXIS_ALL`. `keepdim` not 0 keeps it, with length 1.
+/// For several axes, set the attribute `axes` and call `adead_op_run`.
 ADEAD_API
 adead_status adead_tensor_prod(const adead_context *context,
                                const adead_tensor *x,

@@ -1,4 +1,4 @@
-// Generated from the op table (ADEAD_BLESS=1 cargo test -p adead-node); not to be edited.
+// Generated from the op table by `ADEAD_BLESS=1 cargo test -p adead-node`; don't edit.
 import type { Value } from './native'
 import type { Tensor } from './tensor'
 
@@ -74,7 +74,7 @@ export type DType =
   | 'u32'
   | 'bool'
 
-/** Operations that cost alike. */
+/** Operations with similar costs. */
 export type Family =
   | 'matmul'
   | 'attention'
@@ -83,7 +83,7 @@ export type Family =
   | 'reduction'
   | 'move'
 
-/** What follows a matrix product. */
+/** The function after a matrix product. */
 export type Activation =
   | 'none'
   | 'relu'
@@ -93,7 +93,7 @@ export type Activation =
   | 'gelu_erf'
   | 'silu'
 
-/** What went wrong. */
+/** Why a call failed. */
 export type StatusName =
   | 'invalid_argument'
   | 'shape_mismatch'
@@ -136,12 +136,12 @@ export interface Attributes {
   transB?: boolean
 }
 
-/** What ends a promise, and its work where that has begun. */
+/** A signal that ends a promise, and its work if that has begun. */
 export interface Abortable {
   signal?: AbortSignal
 }
 
-/** What a pipeline's operations take: a tensor, which is the same in each run, or a value of the pipeline. */
+/** An operand in a pipeline: a tensor, which is the same in each run, or a value of the pipeline. */
 export type Operand = Tensor | Value
 
 /** Options of `matmul`. */
@@ -415,7 +415,7 @@ export interface ContextOperations {
   /** `exp` on another thread. */
   expAsync(x: Tensor, options?: Abortable): Promise<Tensor>
   /**
-   * The natural logarithm; NaN below 0.
+   * The natural logarithm; NaN if x < 0.
    *
    * Operands: x f.
    * Attributes: none.
@@ -425,7 +425,7 @@ export interface ContextOperations {
   /** `log` on another thread. */
   logAsync(x: Tensor, options?: Abortable): Promise<Tensor>
   /**
-   * The square root; NaN below 0.
+   * The square root; NaN if x < 0.
    *
    * Operands: x f.
    * Attributes: none.
@@ -475,7 +475,7 @@ export interface ContextOperations {
   /** `tanh` on another thread. */
   tanhAsync(x: Tensor, options?: Abortable): Promise<Tensor>
   /**
-   * The Gaussian error linear unit, by the error function or by tanh.
+   * The Gaussian error linear unit, with erf or tanh.
    *
    * Operands: x f.
    * Attributes: form (`erf`; or `tanh`).
@@ -495,7 +495,7 @@ export interface ContextOperations {
   /** `silu` on another thread. */
   siluAsync(x: Tensor, options?: Abortable): Promise<Tensor>
   /**
-   * `e^x` over its sum, along an axis.
+   * `e^x` divided by its sum along an axis.
    *
    * Operands: x f, rank ≥ 1.
    * Attributes: axis (-1).
@@ -505,7 +505,7 @@ export interface ContextOperations {
   /** `softmax` on another thread. */
   softmaxAsync(x: Tensor, options?: SoftmaxOptions & Abortable): Promise<Tensor>
   /**
-   * The sum along axes or of all; of nothing +0.
+   * The sum over some or all axes; +0 for no elements.
    *
    * Operands: x f.
    * Attributes: axis (all), keepdim (0), axes (instead of axis).
@@ -515,7 +515,7 @@ export interface ContextOperations {
   /** `sum` on another thread. */
   sumAsync(x: Tensor, options?: SumOptions & Abortable): Promise<Tensor>
   /**
-   * The mean along axes or of all; of nothing NaN.
+   * The mean over some or all axes; NaN for no elements.
    *
    * Operands: x f.
    * Attributes: axis (all), keepdim (0), axes (instead of axis).
@@ -525,7 +525,7 @@ export interface ContextOperations {
   /** `mean` on another thread. */
   meanAsync(x: Tensor, options?: MeanOptions & Abortable): Promise<Tensor>
   /**
-   * The maximum along axes or of all; NaN wins. `invalid_argument` of nothing.
+   * The maximum over some or all axes; NaN propagates. `invalid_argument` for no elements.
    *
    * Operands: x f.
    * Attributes: axis (all), keepdim (0), axes (instead of axis).
@@ -535,7 +535,7 @@ export interface ContextOperations {
   /** `max` on another thread. */
   maxAsync(x: Tensor, options?: MaxOptions & Abortable): Promise<Tensor>
   /**
-   * The lowest index of the maximum, i64. `invalid_argument` of nothing.
+   * The index of the first maximum, i64. `invalid_argument` for no elements.
    *
    * Operands: x f.
    * Attributes: axis (all), keepdim (0), dtype (i64; or i32, u32).
@@ -545,7 +545,7 @@ export interface ContextOperations {
   /** `argmax` on another thread. */
   argmaxAsync(x: Tensor, options?: ArgmaxOptions & Abortable): Promise<Tensor>
   /**
-   * Mean and variance normalised over the last axis, of x or of x + residual.
+   * Normalises mean and variance over the last axis, of x or x + residual.
    *
    * Operands: x f[…,N], gamma? f[N], beta? f[N], residual? f, x's shape.
    * Attributes: eps (1e-5).
@@ -555,7 +555,7 @@ export interface ContextOperations {
   /** `layernorm` on another thread. */
   layernormAsync(x: Tensor, options?: LayernormOptions & Abortable): Promise<Tensor>
   /**
-   * Root mean square normalised over the last axis, of x or of x + residual.
+   * Normalises the root mean square over the last axis, of x or x + residual.
    *
    * Operands: x f[…,N], gamma? f[N], residual? f, x's shape.
    * Attributes: eps (1e-5).
@@ -565,7 +565,7 @@ export interface ContextOperations {
   /** `rmsnorm` on another thread. */
   rmsnormAsync(x: Tensor, options?: RmsnormOptions & Abortable): Promise<Tensor>
   /**
-   * Softmax-weighted values: scaled dot-product attention.
+   * Scaled dot-product attention: values weighted by softmax.
    *
    * Operands: q f[…,Hq,Sq,D], k f[…,Hkv,Sk,D], v f[…,Hkv,Sk,Dv], mask? f broadcast to […,Hq,Sq,Sk].
    * Attributes: causal (0), scale (0 = 1/sqrt(D)).
@@ -585,7 +585,7 @@ export interface ContextOperations {
   /** `ffn` on another thread. */
   ffnAsync(x: Tensor, w1: Tensor, w2: Tensor, options?: FfnOptions & Abortable): Promise<Tensor>
   /**
-   * Rows of a table by id.
+   * Looks up rows of a table by id.
    *
    * Operands: table any[V,…], ids i[…].
    * Attributes: none.
@@ -595,7 +595,7 @@ export interface ContextOperations {
   /** `embedding` on another thread. */
   embeddingAsync(table: Tensor, ids: Tensor, options?: Abortable): Promise<Tensor>
   /**
-   * The axes permuted.
+   * Permutes the axes.
    *
    * Operands: x any.
    * Attributes: perm (axes reversed).
@@ -605,7 +605,7 @@ export interface ContextOperations {
   /** `transpose` on another thread. */
   transposeAsync(x: Tensor, options?: TransposeOptions & Abortable): Promise<Tensor>
   /**
-   * Tensors joined along an axis.
+   * Joins tensors along an axis.
    *
    * Operands: one or more any, same rank ≥ 1.
    * Attributes: axis (0).
@@ -615,7 +615,7 @@ export interface ContextOperations {
   /** `concat` on another thread. */
   concatAsync(x: Tensor[], options?: ConcatOptions & Abortable): Promise<Tensor>
   /**
-   * Another element type.
+   * Converts to another dtype.
    *
    * Operands: x any.
    * Attributes: dtype (f32).
@@ -625,7 +625,7 @@ export interface ContextOperations {
   /** `cast` on another thread. */
   castAsync(x: Tensor, options?: CastOptions & Abortable): Promise<Tensor>
   /**
-   * The largest integer that is not above x.
+   * The largest integer ≤ x.
    *
    * Operands: x f.
    * Attributes: none.
@@ -635,7 +635,7 @@ export interface ContextOperations {
   /** `floor` on another thread. */
   floorAsync(x: Tensor, options?: Abortable): Promise<Tensor>
   /**
-   * The nearest integer; ties go to the even one.
+   * The nearest integer; ties go to even.
    *
    * Operands: x f.
    * Attributes: none.
@@ -655,7 +655,7 @@ export interface ContextOperations {
   /** `erf` on another thread. */
   erfAsync(x: Tensor, options?: Abortable): Promise<Tensor>
   /**
-   * `minimum(maximum(x, min), max)`; NaN wins, and −0 is below +0.
+   * `minimum(maximum(x, min), max)`; NaN propagates, and −0 < +0.
    *
    * Operands: x f.
    * Attributes: min (-inf), max (inf).
@@ -665,7 +665,7 @@ export interface ContextOperations {
   /** `clamp` on another thread. */
   clampAsync(x: Tensor, options?: ClampOptions & Abortable): Promise<Tensor>
   /**
-   * The larger of a and b; NaN wins, and −0 is below +0.
+   * The larger of a and b; NaN propagates, and −0 < +0.
    *
    * Operands: a f, b f.
    * Attributes: none.
@@ -675,7 +675,7 @@ export interface ContextOperations {
   /** `maximum` on another thread. */
   maximumAsync(a: Tensor, b: Tensor, options?: Abortable): Promise<Tensor>
   /**
-   * The smaller of a and b; NaN wins, and −0 is below +0.
+   * The smaller of a and b; NaN propagates, and −0 < +0.
    *
    * Operands: a f, b f.
    * Attributes: none.
@@ -685,7 +685,7 @@ export interface ContextOperations {
   /** `minimum` on another thread. */
   minimumAsync(a: Tensor, b: Tensor, options?: Abortable): Promise<Tensor>
   /**
-   * The sine of an angle in radians; NaN of an infinity.
+   * The sine of x in radians; NaN if x is infinite.
    *
    * Operands: x f.
    * Attributes: none.
@@ -695,7 +695,7 @@ export interface ContextOperations {
   /** `sin` on another thread. */
   sinAsync(x: Tensor, options?: Abortable): Promise<Tensor>
   /**
-   * The cosine of an angle in radians; NaN of an infinity.
+   * The cosine of x in radians; NaN if x is infinite.
    *
    * Operands: x f.
    * Attributes: none.
@@ -705,7 +705,7 @@ export interface ContextOperations {
   /** `cos` on another thread. */
   cosAsync(x: Tensor, options?: Abortable): Promise<Tensor>
   /**
-   * `log(1 + x)`, accurate near 0 too; NaN below −1.
+   * `log(1 + x)`, also accurate near 0; NaN if x < −1.
    *
    * Operands: x f.
    * Attributes: none.
@@ -715,7 +715,7 @@ export interface ContextOperations {
   /** `log1p` on another thread. */
   log1pAsync(x: Tensor, options?: Abortable): Promise<Tensor>
   /**
-   * `e^x − 1`, accurate near 0 too.
+   * `e^x − 1`, also accurate near 0.
    *
    * Operands: x f.
    * Attributes: none.
@@ -725,7 +725,7 @@ export interface ContextOperations {
   /** `expm1` on another thread. */
   expm1Async(x: Tensor, options?: Abortable): Promise<Tensor>
   /**
-   * `a^b`; NaN of a negative a unless b is an integer.
+   * `a^b`; NaN for a finite a < 0 and a finite b that is not an integer.
    *
    * Operands: a f, b f.
    * Attributes: none.
@@ -735,7 +735,7 @@ export interface ContextOperations {
   /** `pow` on another thread. */
   powAsync(a: Tensor, b: Tensor, options?: Abortable): Promise<Tensor>
   /**
-   * The minimum along axes or of all; NaN wins. `invalid_argument` of nothing.
+   * The minimum over some or all axes; NaN propagates. `invalid_argument` for no elements.
    *
    * Operands: x f.
    * Attributes: axis (all), keepdim (0), axes (instead of axis).
@@ -745,7 +745,7 @@ export interface ContextOperations {
   /** `min` on another thread. */
   minAsync(x: Tensor, options?: MinOptions & Abortable): Promise<Tensor>
   /**
-   * The lowest index of the minimum, i64. `invalid_argument` of nothing.
+   * The index of the first minimum, i64. `invalid_argument` for no elements.
    *
    * Operands: x f.
    * Attributes: axis (all), keepdim (0), dtype (i64; or i32, u32).
@@ -755,7 +755,7 @@ export interface ContextOperations {
   /** `argmin` on another thread. */
   argminAsync(x: Tensor, options?: ArgminOptions & Abortable): Promise<Tensor>
   /**
-   * The product along axes or of all; of nothing 1.
+   * The product over some or all axes; 1 for no elements.
    *
    * Operands: x f.
    * Attributes: axis (all), keepdim (0), axes (instead of axis).
@@ -765,7 +765,7 @@ export interface ContextOperations {
   /** `prod` on another thread. */
   prodAsync(x: Tensor, options?: ProdOptions & Abortable): Promise<Tensor>
   /**
-   * Every axis from a start to a stop, by steps.
+   * Slices every axis from a start to a stop, in steps.
    *
    * Operands: x any.
    * Attributes: start (0 for each axis), stop (its end), step (1).
@@ -775,7 +775,7 @@ export interface ContextOperations {
   /** `slice` on another thread. */
   sliceAsync(x: Tensor, options?: SliceOptions & Abortable): Promise<Tensor>
   /**
-   * A value put before and behind every axis.
+   * Pads every axis with a value, before and after.
    *
    * Operands: x any, value any, one element.
    * Attributes: before (0 for each axis), after (0).
@@ -785,7 +785,7 @@ export interface ContextOperations {
   /** `pad` on another thread. */
   padAsync(x: Tensor, value: Tensor, options?: PadOptions & Abortable): Promise<Tensor>
   /**
-   * Elements along an axis by index.
+   * Gathers elements along an axis by index.
    *
    * Operands: x any, ids i, the shape of x but for the axis.
    * Attributes: axis (-1).
@@ -795,7 +795,7 @@ export interface ContextOperations {
   /** `gather` on another thread. */
   gatherAsync(x: Tensor, ids: Tensor, options?: GatherOptions & Abortable): Promise<Tensor>
   /**
-   * Pairs of elements of the last axis turned by angles.
+   * Rotates pairs of elements of the last axis by angles.
    *
    * Operands: x f[…,D], cos f, sin f, both broadcast to […,D/2].
    * Attributes: interleaved (0).
@@ -805,7 +805,7 @@ export interface ContextOperations {
   /** `rope` on another thread. */
   ropeAsync(x: Tensor, cos: Tensor, sin: Tensor, options?: RopeOptions & Abortable): Promise<Tensor>
   /**
-   * The sums of an axis's elements up to each.
+   * The cumulative sums along an axis.
    *
    * Operands: x f, rank ≥ 1.
    * Attributes: axis (-1).
@@ -815,7 +815,7 @@ export interface ContextOperations {
   /** `cumsum` on another thread. */
   cumsumAsync(x: Tensor, options?: CumsumOptions & Abortable): Promise<Tensor>
   /**
-   * The k greatest elements along an axis, the greatest first; of equals the one with the lower index.
+   * The k greatest elements along an axis, greatest first; ties go to the lower index.
    *
    * Operands: x f, rank ≥ 1.
    * Attributes: k (1), axis (-1).
@@ -825,7 +825,7 @@ export interface ContextOperations {
   /** `topk` on another thread. */
   topkAsync(x: Tensor, options?: TopkOptions & Abortable): Promise<Tensor>
   /**
-   * The indices of the k greatest elements along an axis, i64; of equals the lower one first.
+   * The indices of the k greatest elements along an axis, i64; ties go to the lower index.
    *
    * Operands: x f, rank ≥ 1.
    * Attributes: k (1), axis (-1), dtype (i64; or i32, u32).
@@ -845,7 +845,7 @@ export interface ContextOperations {
   /** `equal` on another thread. */
   equalAsync(a: Tensor, b: Tensor, options?: Abortable): Promise<Tensor>
   /**
-   * Whether a does not equal b; true of NaN.
+   * Whether a differs from b; true for NaN.
    *
    * Operands: a any, b any, of one dtype.
    * Attributes: none.
@@ -855,7 +855,7 @@ export interface ContextOperations {
   /** `notEqual` on another thread. */
   notEqualAsync(a: Tensor, b: Tensor, options?: Abortable): Promise<Tensor>
   /**
-   * Whether a is below b; false of NaN.
+   * Whether `a < b`; false for NaN.
    *
    * Operands: a any, b any, of one dtype.
    * Attributes: none.
@@ -865,7 +865,7 @@ export interface ContextOperations {
   /** `less` on another thread. */
   lessAsync(a: Tensor, b: Tensor, options?: Abortable): Promise<Tensor>
   /**
-   * Whether a is below b or equals it; false of NaN.
+   * Whether `a ≤ b`; false for NaN.
    *
    * Operands: a any, b any, of one dtype.
    * Attributes: none.
@@ -875,7 +875,7 @@ export interface ContextOperations {
   /** `lessEqual` on another thread. */
   lessEqualAsync(a: Tensor, b: Tensor, options?: Abortable): Promise<Tensor>
   /**
-   * Whether a is above b; false of NaN.
+   * Whether `a > b`; false for NaN.
    *
    * Operands: a any, b any, of one dtype.
    * Attributes: none.
@@ -885,7 +885,7 @@ export interface ContextOperations {
   /** `greater` on another thread. */
   greaterAsync(a: Tensor, b: Tensor, options?: Abortable): Promise<Tensor>
   /**
-   * Whether a is above b or equals it; false of NaN.
+   * Whether `a ≥ b`; false for NaN.
    *
    * Operands: a any, b any, of one dtype.
    * Attributes: none.
@@ -895,7 +895,7 @@ export interface ContextOperations {
   /** `greaterEqual` on another thread. */
   greaterEqualAsync(a: Tensor, b: Tensor, options?: Abortable): Promise<Tensor>
   /**
-   * Elements of a where the condition is true, and of b elsewhere.
+   * Selects from a where the condition is true, and from b elsewhere.
    *
    * Operands: condition bool, a any, b any, of one dtype.
    * Attributes: none.
@@ -1009,7 +1009,7 @@ export interface TensorOperations {
   /** `exp` on another thread. */
   expAsync(options?: Abortable): Promise<Tensor>
   /**
-   * The natural logarithm; NaN below 0.
+   * The natural logarithm; NaN if x < 0.
    *
    * Operands: x f.
    * Attributes: none.
@@ -1019,7 +1019,7 @@ export interface TensorOperations {
   /** `log` on another thread. */
   logAsync(options?: Abortable): Promise<Tensor>
   /**
-   * The square root; NaN below 0.
+   * The square root; NaN if x < 0.
    *
    * Operands: x f.
    * Attributes: none.
@@ -1069,7 +1069,7 @@ export interface TensorOperations {
   /** `tanh` on another thread. */
   tanhAsync(options?: Abortable): Promise<Tensor>
   /**
-   * The Gaussian error linear unit, by the error function or by tanh.
+   * The Gaussian error linear unit, with erf or tanh.
    *
    * Operands: x f.
    * Attributes: form (`erf`; or `tanh`).
@@ -1089,7 +1089,7 @@ export interface TensorOperations {
   /** `silu` on another thread. */
   siluAsync(options?: Abortable): Promise<Tensor>
   /**
-   * `e^x` over its sum, along an axis.
+   * `e^x` divided by its sum along an axis.
    *
    * Operands: x f, rank ≥ 1.
    * Attributes: axis (-1).
@@ -1099,7 +1099,7 @@ export interface TensorOperations {
   /** `softmax` on another thread. */
   softmaxAsync(options?: SoftmaxOptions & Abortable): Promise<Tensor>
   /**
-   * The sum along axes or of all; of nothing +0.
+   * The sum over some or all axes; +0 for no elements.
    *
    * Operands: x f.
    * Attributes: axis (all), keepdim (0), axes (instead of axis).
@@ -1109,7 +1109,7 @@ export interface TensorOperations {
   /** `sum` on another thread. */
   sumAsync(options?: SumOptions & Abortable): Promise<Tensor>
   /**
-   * The mean along axes or of all; of nothing NaN.
+   * The mean over some or all axes; NaN for no elements.
    *
    * Operands: x f.
    * Attributes: axis (all), keepdim (0), axes (instead of axis).
@@ -1119,7 +1119,7 @@ export interface TensorOperations {
   /** `mean` on another thread. */
   meanAsync(options?: MeanOptions & Abortable): Promise<Tensor>
   /**
-   * The maximum along axes or of all; NaN wins. `invalid_argument` of nothing.
+   * The maximum over some or all axes; NaN propagates. `invalid_argument` for no elements.
    *
    * Operands: x f.
    * Attributes: axis (all), keepdim (0), axes (instead of axis).
@@ -1129,7 +1129,7 @@ export interface TensorOperations {
   /** `max` on another thread. */
   maxAsync(options?: MaxOptions & Abortable): Promise<Tensor>
   /**
-   * The lowest index of the maximum, i64. `invalid_argument` of nothing.
+   * The index of the first maximum, i64. `invalid_argument` for no elements.
    *
    * Operands: x f.
    * Attributes: axis (all), keepdim (0), dtype (i64; or i32, u32).
@@ -1139,7 +1139,7 @@ export interface TensorOperations {
   /** `argmax` on another thread. */
   argmaxAsync(options?: ArgmaxOptions & Abortable): Promise<Tensor>
   /**
-   * Mean and variance normalised over the last axis, of x or of x + residual.
+   * Normalises mean and variance over the last axis, of x or x + residual.
    *
    * Operands: x f[…,N], gamma? f[N], beta? f[N], residual? f, x's shape.
    * Attributes: eps (1e-5).
@@ -1149,7 +1149,7 @@ export interface TensorOperations {
   /** `layernorm` on another thread. */
   layernormAsync(options?: LayernormOptions & Abortable): Promise<Tensor>
   /**
-   * Root mean square normalised over the last axis, of x or of x + residual.
+   * Normalises the root mean square over the last axis, of x or x + residual.
    *
    * Operands: x f[…,N], gamma? f[N], residual? f, x's shape.
    * Attributes: eps (1e-5).
@@ -1159,7 +1159,7 @@ export interface TensorOperations {
   /** `rmsnorm` on another thread. */
   rmsnormAsync(options?: RmsnormOptions & Abortable): Promise<Tensor>
   /**
-   * Softmax-weighted values: scaled dot-product attention.
+   * Scaled dot-product attention: values weighted by softmax.
    *
    * Operands: q f[…,Hq,Sq,D], k f[…,Hkv,Sk,D], v f[…,Hkv,Sk,Dv], mask? f broadcast to […,Hq,Sq,Sk].
    * Attributes: causal (0), scale (0 = 1/sqrt(D)).
@@ -1179,7 +1179,7 @@ export interface TensorOperations {
   /** `ffn` on another thread. */
   ffnAsync(w1: Tensor, w2: Tensor, options?: FfnOptions & Abortable): Promise<Tensor>
   /**
-   * Rows of a table by id.
+   * Looks up rows of a table by id.
    *
    * Operands: table any[V,…], ids i[…].
    * Attributes: none.
@@ -1189,7 +1189,7 @@ export interface TensorOperations {
   /** `embedding` on another thread. */
   embeddingAsync(ids: Tensor, options?: Abortable): Promise<Tensor>
   /**
-   * The axes permuted.
+   * Permutes the axes.
    *
    * Operands: x any.
    * Attributes: perm (axes reversed).
@@ -1199,7 +1199,7 @@ export interface TensorOperations {
   /** `transpose` on another thread. */
   transposeAsync(options?: TransposeOptions & Abortable): Promise<Tensor>
   /**
-   * Tensors joined along an axis.
+   * Joins tensors along an axis.
    *
    * Operands: one or more any, same rank ≥ 1.
    * Attributes: axis (0).
@@ -1209,7 +1209,7 @@ export interface TensorOperations {
   /** `concat` on another thread. */
   concatAsync(x: Tensor[], options?: ConcatOptions & Abortable): Promise<Tensor>
   /**
-   * Another element type.
+   * Converts to another dtype.
    *
    * Operands: x any.
    * Attributes: dtype (f32).
@@ -1219,7 +1219,7 @@ export interface TensorOperations {
   /** `cast` on another thread. */
   castAsync(options?: CastOptions & Abortable): Promise<Tensor>
   /**
-   * The largest integer that is not above x.
+   * The largest integer ≤ x.
    *
    * Operands: x f.
    * Attributes: none.
@@ -1229,7 +1229,7 @@ export interface TensorOperations {
   /** `floor` on another thread. */
   floorAsync(options?: Abortable): Promise<Tensor>
   /**
-   * The nearest integer; ties go to the even one.
+   * The nearest integer; ties go to even.
    *
    * Operands: x f.
    * Attributes: none.
@@ -1249,7 +1249,7 @@ export interface TensorOperations {
   /** `erf` on another thread. */
   erfAsync(options?: Abortable): Promise<Tensor>
   /**
-   * `minimum(maximum(x, min), max)`; NaN wins, and −0 is below +0.
+   * `minimum(maximum(x, min), max)`; NaN propagates, and −0 < +0.
    *
    * Operands: x f.
    * Attributes: min (-inf), max (inf).
@@ -1259,7 +1259,7 @@ export interface TensorOperations {
   /** `clamp` on another thread. */
   clampAsync(options?: ClampOptions & Abortable): Promise<Tensor>
   /**
-   * The larger of a and b; NaN wins, and −0 is below +0.
+   * The larger of a and b; NaN propagates, and −0 < +0.
    *
    * Operands: a f, b f.
    * Attributes: none.
@@ -1269,7 +1269,7 @@ export interface TensorOperations {
   /** `maximum` on another thread. */
   maximumAsync(b: Tensor, options?: Abortable): Promise<Tensor>
   /**
-   * The smaller of a and b; NaN wins, and −0 is below +0.
+   * The smaller of a and b; NaN propagates, and −0 < +0.
    *
    * Operands: a f, b f.
    * Attributes: none.
@@ -1279,7 +1279,7 @@ export interface TensorOperations {
   /** `minimum` on another thread. */
   minimumAsync(b: Tensor, options?: Abortable): Promise<Tensor>
   /**
-   * The sine of an angle in radians; NaN of an infinity.
+   * The sine of x in radians; NaN if x is infinite.
    *
    * Operands: x f.
    * Attributes: none.
@@ -1289,7 +1289,7 @@ export interface TensorOperations {
   /** `sin` on another thread. */
   sinAsync(options?: Abortable): Promise<Tensor>
   /**
-   * The cosine of an angle in radians; NaN of an infinity.
+   * The cosine of x in radians; NaN if x is infinite.
    *
    * Operands: x f.
    * Attributes: none.
@@ -1299,7 +1299,7 @@ export interface TensorOperations {
   /** `cos` on another thread. */
   cosAsync(options?: Abortable): Promise<Tensor>
   /**
-   * `log(1 + x)`, accurate near 0 too; NaN below −1.
+   * `log(1 + x)`, also accurate near 0; NaN if x < −1.
    *
    * Operands: x f.
    * Attributes: none.
@@ -1309,7 +1309,7 @@ export interface TensorOperations {
   /** `log1p` on another thread. */
   log1pAsync(options?: Abortable): Promise<Tensor>
   /**
-   * `e^x − 1`, accurate near 0 too.
+   * `e^x − 1`, also accurate near 0.
    *
    * Operands: x f.
    * Attributes: none.
@@ -1319,7 +1319,7 @@ export interface TensorOperations {
   /** `expm1` on another thread. */
   expm1Async(options?: Abortable): Promise<Tensor>
   /**
-   * `a^b`; NaN of a negative a unless b is an integer.
+   * `a^b`; NaN for a finite a < 0 and a finite b that is not an integer.
    *
    * Operands: a f, b f.
    * Attributes: none.
@@ -1329,7 +1329,7 @@ export interface TensorOperations {
   /** `pow` on another thread. */
   powAsync(b: Tensor, options?: Abortable): Promise<Tensor>
   /**
-   * The minimum along axes or of all; NaN wins. `invalid_argument` of nothing.
+   * The minimum over some or all axes; NaN propagates. `invalid_argument` for no elements.
    *
    * Operands: x f.
    * Attributes: axis (all), keepdim (0), axes (instead of axis).
@@ -1339,7 +1339,7 @@ export interface TensorOperations {
   /** `min` on another thread. */
   minAsync(options?: MinOptions & Abortable): Promise<Tensor>
   /**
-   * The lowest index of the minimum, i64. `invalid_argument` of nothing.
+   * The index of the first minimum, i64. `invalid_argument` for no elements.
    *
    * Operands: x f.
    * Attributes: axis (all), keepdim (0), dtype (i64; or i32, u32).
@@ -1349,7 +1349,7 @@ export interface TensorOperations {
   /** `argmin` on another thread. */
   argminAsync(options?: ArgminOptions & Abortable): Promise<Tensor>
   /**
-   * The product along axes or of all; of nothing 1.
+   * The product over some or all axes; 1 for no elements.
    *
    * Operands: x f.
    * Attributes: axis (all), keepdim (0), axes (instead of axis).
@@ -1359,7 +1359,7 @@ export interface TensorOperations {
   /** `prod` on another thread. */
   prodAsync(options?: ProdOptions & Abortable): Promise<Tensor>
   /**
-   * Every axis from a start to a stop, by steps.
+   * Slices every axis from a start to a stop, in steps.
    *
    * Operands: x any.
    * Attributes: start (0 for each axis), stop (its end), step (1).
@@ -1369,7 +1369,7 @@ export interface TensorOperations {
   /** `slice` on another thread. */
   sliceAsync(options?: SliceOptions & Abortable): Promise<Tensor>
   /**
-   * A value put before and behind every axis.
+   * Pads every axis with a value, before and after.
    *
    * Operands: x any, value any, one element.
    * Attributes: before (0 for each axis), after (0).
@@ -1379,7 +1379,7 @@ export interface TensorOperations {
   /** `pad` on another thread. */
   padAsync(value: Tensor, options?: PadOptions & Abortable): Promise<Tensor>
   /**
-   * Elements along an axis by index.
+   * Gathers elements along an axis by index.
    *
    * Operands: x any, ids i, the shape of x but for the axis.
    * Attributes: axis (-1).
@@ -1389,7 +1389,7 @@ export interface TensorOperations {
   /** `gather` on another thread. */
   gatherAsync(ids: Tensor, options?: GatherOptions & Abortable): Promise<Tensor>
   /**
-   * Pairs of elements of the last axis turned by angles.
+   * Rotates pairs of elements of the last axis by angles.
    *
    * Operands: x f[…,D], cos f, sin f, both broadcast to […,D/2].
    * Attributes: interleaved (0).
@@ -1399,7 +1399,7 @@ export interface TensorOperations {
   /** `rope` on another thread. */
   ropeAsync(cos: Tensor, sin: Tensor, options?: RopeOptions & Abortable): Promise<Tensor>
   /**
-   * The sums of an axis's elements up to each.
+   * The cumulative sums along an axis.
    *
    * Operands: x f, rank ≥ 1.
    * Attributes: axis (-1).
@@ -1409,7 +1409,7 @@ export interface TensorOperations {
   /** `cumsum` on another thread. */
   cumsumAsync(options?: CumsumOptions & Abortable): Promise<Tensor>
   /**
-   * The k greatest elements along an axis, the greatest first; of equals the one with the lower index.
+   * The k greatest elements along an axis, greatest first; ties go to the lower index.
    *
    * Operands: x f, rank ≥ 1.
    * Attributes: k (1), axis (-1).
@@ -1419,7 +1419,7 @@ export interface TensorOperations {
   /** `topk` on another thread. */
   topkAsync(options?: TopkOptions & Abortable): Promise<Tensor>
   /**
-   * The indices of the k greatest elements along an axis, i64; of equals the lower one first.
+   * The indices of the k greatest elements along an axis, i64; ties go to the lower index.
    *
    * Operands: x f, rank ≥ 1.
    * Attributes: k (1), axis (-1), dtype (i64; or i32, u32).
@@ -1439,7 +1439,7 @@ export interface TensorOperations {
   /** `equal` on another thread. */
   equalAsync(b: Tensor, options?: Abortable): Promise<Tensor>
   /**
-   * Whether a does not equal b; true of NaN.
+   * Whether a differs from b; true for NaN.
    *
    * Operands: a any, b any, of one dtype.
    * Attributes: none.
@@ -1449,7 +1449,7 @@ export interface TensorOperations {
   /** `notEqual` on another thread. */
   notEqualAsync(b: Tensor, options?: Abortable): Promise<Tensor>
   /**
-   * Whether a is below b; false of NaN.
+   * Whether `a < b`; false for NaN.
    *
    * Operands: a any, b any, of one dtype.
    * Attributes: none.
@@ -1459,7 +1459,7 @@ export interface TensorOperations {
   /** `less` on another thread. */
   lessAsync(b: Tensor, options?: Abortable): Promise<Tensor>
   /**
-   * Whether a is below b or equals it; false of NaN.
+   * Whether `a ≤ b`; false for NaN.
    *
    * Operands: a any, b any, of one dtype.
    * Attributes: none.
@@ -1469,7 +1469,7 @@ export interface TensorOperations {
   /** `lessEqual` on another thread. */
   lessEqualAsync(b: Tensor, options?: Abortable): Promise<Tensor>
   /**
-   * Whether a is above b; false of NaN.
+   * Whether `a > b`; false for NaN.
    *
    * Operands: a any, b any, of one dtype.
    * Attributes: none.
@@ -1479,7 +1479,7 @@ export interface TensorOperations {
   /** `greater` on another thread. */
   greaterAsync(b: Tensor, options?: Abortable): Promise<Tensor>
   /**
-   * Whether a is above b or equals it; false of NaN.
+   * Whether `a ≥ b`; false for NaN.
    *
    * Operands: a any, b any, of one dtype.
    * Attributes: none.
@@ -1489,7 +1489,7 @@ export interface TensorOperations {
   /** `greaterEqual` on another thread. */
   greaterEqualAsync(b: Tensor, options?: Abortable): Promise<Tensor>
   /**
-   * Elements of a where the condition is true, and of b elsewhere.
+   * Selects from a where the condition is true, and from b elsewhere.
    *
    * Operands: condition bool, a any, b any, of one dtype.
    * Attributes: none.
@@ -1500,244 +1500,244 @@ export interface TensorOperations {
   whereAsync(a: Tensor, b: Tensor, options?: Abortable): Promise<Tensor>
 }
 
-/** The operations of a `Pipeline`: each takes the pipeline's value first, and its result is the value then. */
+/** The operations of a `Pipeline`: each call takes the previous result. Only the first call names all operands. */
 export interface PipelineOperations {
-  /** `matmul` of the value. */
+  /** `matmul` of the previous result. */
   matmul(b: Operand, options?: MatmulOptions<Operand>): this
-  /** The same of `a`, where there is no value yet. */
+  /** `matmul` of `a`, for the first call. */
   matmul(a: Operand, b: Operand, options?: MatmulOptions<Operand>): this
-  /** `dot` of the value. */
+  /** `dot` of the previous result. */
   dot(b: Operand): this
-  /** The same of `a`, where there is no value yet. */
+  /** `dot` of `a`, for the first call. */
   dot(a: Operand, b: Operand): this
-  /** `add` of the value. */
+  /** `add` of the previous result. */
   add(b: Operand): this
-  /** The same of `a`, where there is no value yet. */
+  /** `add` of `a`, for the first call. */
   add(a: Operand, b: Operand): this
-  /** `add` of the value. */
+  /** `add` of the previous result. */
   bias(b: Operand): this
-  /** The same of `a`, where there is no value yet. */
+  /** `add` of `a`, for the first call. */
   bias(a: Operand, b: Operand): this
-  /** `sub` of the value. */
+  /** `sub` of the previous result. */
   sub(b: Operand): this
-  /** The same of `a`, where there is no value yet. */
+  /** `sub` of `a`, for the first call. */
   sub(a: Operand, b: Operand): this
-  /** `mul` of the value. */
+  /** `mul` of the previous result. */
   mul(b: Operand): this
-  /** The same of `a`, where there is no value yet. */
+  /** `mul` of `a`, for the first call. */
   mul(a: Operand, b: Operand): this
-  /** `div` of the value. */
+  /** `div` of the previous result. */
   div(b: Operand): this
-  /** The same of `a`, where there is no value yet. */
+  /** `div` of `a`, for the first call. */
   div(a: Operand, b: Operand): this
-  /** `scale` of the value. */
+  /** `scale` of the previous result. */
   scale(options?: ScaleOptions): this
-  /** The same of `x`, where there is no value yet. */
+  /** `scale` of `x`, for the first call. */
   scale(x: Operand, options?: ScaleOptions): this
-  /** `neg` of the value. */
+  /** `neg` of the previous result. */
   neg(): this
-  /** The same of `x`, where there is no value yet. */
+  /** `neg` of `x`, for the first call. */
   neg(x: Operand): this
-  /** `abs` of the value. */
+  /** `abs` of the previous result. */
   abs(): this
-  /** The same of `x`, where there is no value yet. */
+  /** `abs` of `x`, for the first call. */
   abs(x: Operand): this
-  /** `exp` of the value. */
+  /** `exp` of the previous result. */
   exp(): this
-  /** The same of `x`, where there is no value yet. */
+  /** `exp` of `x`, for the first call. */
   exp(x: Operand): this
-  /** `log` of the value. */
+  /** `log` of the previous result. */
   log(): this
-  /** The same of `x`, where there is no value yet. */
+  /** `log` of `x`, for the first call. */
   log(x: Operand): this
-  /** `sqrt` of the value. */
+  /** `sqrt` of the previous result. */
   sqrt(): this
-  /** The same of `x`, where there is no value yet. */
+  /** `sqrt` of `x`, for the first call. */
   sqrt(x: Operand): this
-  /** `rsqrt` of the value. */
+  /** `rsqrt` of the previous result. */
   rsqrt(): this
-  /** The same of `x`, where there is no value yet. */
+  /** `rsqrt` of `x`, for the first call. */
   rsqrt(x: Operand): this
-  /** `relu` of the value. */
+  /** `relu` of the previous result. */
   relu(): this
-  /** The same of `x`, where there is no value yet. */
+  /** `relu` of `x`, for the first call. */
   relu(x: Operand): this
-  /** `sigmoid` of the value. */
+  /** `sigmoid` of the previous result. */
   sigmoid(): this
-  /** The same of `x`, where there is no value yet. */
+  /** `sigmoid` of `x`, for the first call. */
   sigmoid(x: Operand): this
-  /** `tanh` of the value. */
+  /** `tanh` of the previous result. */
   tanh(): this
-  /** The same of `x`, where there is no value yet. */
+  /** `tanh` of `x`, for the first call. */
   tanh(x: Operand): this
-  /** `gelu` of the value. */
+  /** `gelu` of the previous result. */
   gelu(options?: GeluOptions): this
-  /** The same of `x`, where there is no value yet. */
+  /** `gelu` of `x`, for the first call. */
   gelu(x: Operand, options?: GeluOptions): this
-  /** `silu` of the value. */
+  /** `silu` of the previous result. */
   silu(): this
-  /** The same of `x`, where there is no value yet. */
+  /** `silu` of `x`, for the first call. */
   silu(x: Operand): this
-  /** `softmax` of the value. */
+  /** `softmax` of the previous result. */
   softmax(options?: SoftmaxOptions): this
-  /** The same of `x`, where there is no value yet. */
+  /** `softmax` of `x`, for the first call. */
   softmax(x: Operand, options?: SoftmaxOptions): this
-  /** `sum` of the value. */
+  /** `sum` of the previous result. */
   sum(options?: SumOptions): this
-  /** The same of `x`, where there is no value yet. */
+  /** `sum` of `x`, for the first call. */
   sum(x: Operand, options?: SumOptions): this
-  /** `mean` of the value. */
+  /** `mean` of the previous result. */
   mean(options?: MeanOptions): this
-  /** The same of `x`, where there is no value yet. */
+  /** `mean` of `x`, for the first call. */
   mean(x: Operand, options?: MeanOptions): this
-  /** `max` of the value. */
+  /** `max` of the previous result. */
   max(options?: MaxOptions): this
-  /** The same of `x`, where there is no value yet. */
+  /** `max` of `x`, for the first call. */
   max(x: Operand, options?: MaxOptions): this
-  /** `argmax` of the value. */
+  /** `argmax` of the previous result. */
   argmax(options?: ArgmaxOptions): this
-  /** The same of `x`, where there is no value yet. */
+  /** `argmax` of `x`, for the first call. */
   argmax(x: Operand, options?: ArgmaxOptions): this
-  /** `layernorm` of the value. */
+  /** `layernorm` of the previous result. */
   layernorm(options?: LayernormOptions<Operand>): this
-  /** The same of `x`, where there is no value yet. */
+  /** `layernorm` of `x`, for the first call. */
   layernorm(x: Operand, options?: LayernormOptions<Operand>): this
-  /** `rmsnorm` of the value. */
+  /** `rmsnorm` of the previous result. */
   rmsnorm(options?: RmsnormOptions<Operand>): this
-  /** The same of `x`, where there is no value yet. */
+  /** `rmsnorm` of `x`, for the first call. */
   rmsnorm(x: Operand, options?: RmsnormOptions<Operand>): this
-  /** `attention` of the value. */
+  /** `attention` of the previous result. */
   attention(k: Operand, v: Operand, options?: AttentionOptions<Operand>): this
-  /** The same of `q`, where there is no value yet. */
+  /** `attention` of `q`, for the first call. */
   attention(q: Operand, k: Operand, v: Operand, options?: AttentionOptions<Operand>): this
-  /** `ffn` of the value. */
+  /** `ffn` of the previous result. */
   ffn(w1: Operand, w2: Operand, options?: FfnOptions<Operand>): this
-  /** The same of `x`, where there is no value yet. */
+  /** `ffn` of `x`, for the first call. */
   ffn(x: Operand, w1: Operand, w2: Operand, options?: FfnOptions<Operand>): this
-  /** `embedding` of the value. */
+  /** `embedding` of the previous result. */
   embedding(ids: Operand): this
-  /** The same of `table`, where there is no value yet. */
+  /** `embedding` of `table`, for the first call. */
   embedding(table: Operand, ids: Operand): this
-  /** `transpose` of the value. */
+  /** `transpose` of the previous result. */
   transpose(options?: TransposeOptions): this
-  /** The same of `x`, where there is no value yet. */
+  /** `transpose` of `x`, for the first call. */
   transpose(x: Operand, options?: TransposeOptions): this
-  /** `concat` of the value, if there is one, and of these. */
+  /** `concat` of the previous result, if there is one, and of these. */
   concat(x: Operand[], options?: ConcatOptions): this
-  /** `cast` of the value. */
+  /** `cast` of the previous result. */
   cast(options?: CastOptions): this
-  /** The same of `x`, where there is no value yet. */
+  /** `cast` of `x`, for the first call. */
   cast(x: Operand, options?: CastOptions): this
-  /** `floor` of the value. */
+  /** `floor` of the previous result. */
   floor(): this
-  /** The same of `x`, where there is no value yet. */
+  /** `floor` of `x`, for the first call. */
   floor(x: Operand): this
-  /** `round` of the value. */
+  /** `round` of the previous result. */
   round(): this
-  /** The same of `x`, where there is no value yet. */
+  /** `round` of `x`, for the first call. */
   round(x: Operand): this
-  /** `erf` of the value. */
+  /** `erf` of the previous result. */
   erf(): this
-  /** The same of `x`, where there is no value yet. */
+  /** `erf` of `x`, for the first call. */
   erf(x: Operand): this
-  /** `clamp` of the value. */
+  /** `clamp` of the previous result. */
   clamp(options?: ClampOptions): this
-  /** The same of `x`, where there is no value yet. */
+  /** `clamp` of `x`, for the first call. */
   clamp(x: Operand, options?: ClampOptions): this
-  /** `maximum` of the value. */
+  /** `maximum` of the previous result. */
   maximum(b: Operand): this
-  /** The same of `a`, where there is no value yet. */
+  /** `maximum` of `a`, for the first call. */
   maximum(a: Operand, b: Operand): this
-  /** `minimum` of the value. */
+  /** `minimum` of the previous result. */
   minimum(b: Operand): this
-  /** The same of `a`, where there is no value yet. */
+  /** `minimum` of `a`, for the first call. */
   minimum(a: Operand, b: Operand): this
-  /** `sin` of the value. */
+  /** `sin` of the previous result. */
   sin(): this
-  /** The same of `x`, where there is no value yet. */
+  /** `sin` of `x`, for the first call. */
   sin(x: Operand): this
-  /** `cos` of the value. */
+  /** `cos` of the previous result. */
   cos(): this
-  /** The same of `x`, where there is no value yet. */
+  /** `cos` of `x`, for the first call. */
   cos(x: Operand): this
-  /** `log1p` of the value. */
+  /** `log1p` of the previous result. */
   log1p(): this
-  /** The same of `x`, where there is no value yet. */
+  /** `log1p` of `x`, for the first call. */
   log1p(x: Operand): this
-  /** `expm1` of the value. */
+  /** `expm1` of the previous result. */
   expm1(): this
-  /** The same of `x`, where there is no value yet. */
+  /** `expm1` of `x`, for the first call. */
   expm1(x: Operand): this
-  /** `pow` of the value. */
+  /** `pow` of the previous result. */
   pow(b: Operand): this
-  /** The same of `a`, where there is no value yet. */
+  /** `pow` of `a`, for the first call. */
   pow(a: Operand, b: Operand): this
-  /** `min` of the value. */
+  /** `min` of the previous result. */
   min(options?: MinOptions): this
-  /** The same of `x`, where there is no value yet. */
+  /** `min` of `x`, for the first call. */
   min(x: Operand, options?: MinOptions): this
-  /** `argmin` of the value. */
+  /** `argmin` of the previous result. */
   argmin(options?: ArgminOptions): this
-  /** The same of `x`, where there is no value yet. */
+  /** `argmin` of `x`, for the first call. */
   argmin(x: Operand, options?: ArgminOptions): this
-  /** `prod` of the value. */
+  /** `prod` of the previous result. */
   prod(options?: ProdOptions): this
-  /** The same of `x`, where there is no value yet. */
+  /** `prod` of `x`, for the first call. */
   prod(x: Operand, options?: ProdOptions): this
-  /** `slice` of the value. */
+  /** `slice` of the previous result. */
   slice(options?: SliceOptions): this
-  /** The same of `x`, where there is no value yet. */
+  /** `slice` of `x`, for the first call. */
   slice(x: Operand, options?: SliceOptions): this
-  /** `pad` of the value. */
+  /** `pad` of the previous result. */
   pad(value: Operand, options?: PadOptions): this
-  /** The same of `x`, where there is no value yet. */
+  /** `pad` of `x`, for the first call. */
   pad(x: Operand, value: Operand, options?: PadOptions): this
-  /** `gather` of the value. */
+  /** `gather` of the previous result. */
   gather(ids: Operand, options?: GatherOptions): this
-  /** The same of `x`, where there is no value yet. */
+  /** `gather` of `x`, for the first call. */
   gather(x: Operand, ids: Operand, options?: GatherOptions): this
-  /** `rope` of the value. */
+  /** `rope` of the previous result. */
   rope(cos: Operand, sin: Operand, options?: RopeOptions): this
-  /** The same of `x`, where there is no value yet. */
+  /** `rope` of `x`, for the first call. */
   rope(x: Operand, cos: Operand, sin: Operand, options?: RopeOptions): this
-  /** `cumsum` of the value. */
+  /** `cumsum` of the previous result. */
   cumsum(options?: CumsumOptions): this
-  /** The same of `x`, where there is no value yet. */
+  /** `cumsum` of `x`, for the first call. */
   cumsum(x: Operand, options?: CumsumOptions): this
-  /** `topk` of the value. */
+  /** `topk` of the previous result. */
   topk(options?: TopkOptions): this
-  /** The same of `x`, where there is no value yet. */
+  /** `topk` of `x`, for the first call. */
   topk(x: Operand, options?: TopkOptions): this
-  /** `argtopk` of the value. */
+  /** `argtopk` of the previous result. */
   argtopk(options?: ArgtopkOptions): this
-  /** The same of `x`, where there is no value yet. */
+  /** `argtopk` of `x`, for the first call. */
   argtopk(x: Operand, options?: ArgtopkOptions): this
-  /** `equal` of the value. */
+  /** `equal` of the previous result. */
   equal(b: Operand): this
-  /** The same of `a`, where there is no value yet. */
+  /** `equal` of `a`, for the first call. */
   equal(a: Operand, b: Operand): this
-  /** `notEqual` of the value. */
+  /** `notEqual` of the previous result. */
   notEqual(b: Operand): this
-  /** The same of `a`, where there is no value yet. */
+  /** `notEqual` of `a`, for the first call. */
   notEqual(a: Operand, b: Operand): this
-  /** `less` of the value. */
+  /** `less` of the previous result. */
   less(b: Operand): this
-  /** The same of `a`, where there is no value yet. */
+  /** `less` of `a`, for the first call. */
   less(a: Operand, b: Operand): this
-  /** `lessEqual` of the value. */
+  /** `lessEqual` of the previous result. */
   lessEqual(b: Operand): this
-  /** The same of `a`, where there is no value yet. */
+  /** `lessEqual` of `a`, for the first call. */
   lessEqual(a: Operand, b: Operand): this
-  /** `greater` of the value. */
+  /** `greater` of the previous result. */
   greater(b: Operand): this
-  /** The same of `a`, where there is no value yet. */
+  /** `greater` of `a`, for the first call. */
   greater(a: Operand, b: Operand): this
-  /** `greaterEqual` of the value. */
+  /** `greaterEqual` of the previous result. */
   greaterEqual(b: Operand): this
-  /** The same of `a`, where there is no value yet. */
+  /** `greaterEqual` of `a`, for the first call. */
   greaterEqual(a: Operand, b: Operand): this
-  /** `where` of the value. */
+  /** `where` of the previous result. */
   where(a: Operand, b: Operand): this
-  /** The same of `condition`, where there is no value yet. */
+  /** `where` of `condition`, for the first call. */
   where(condition: Operand, a: Operand, b: Operand): this
 }

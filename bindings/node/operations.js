@@ -1,4 +1,4 @@
-// Generated from the op table (ADEAD_BLESS=1 cargo test -p adead-node); not to be edited.
+// Generated from the op table by `ADEAD_BLESS=1 cargo test -p adead-node`; don't edit.
 'use strict'
 
 // The operations as methods: `run` takes the context (null: the default one), the operation's number,

@@ -156,7 +156,7 @@ fn calibrate_writes_one_file_that_everything_then_uses() {
     good_cached(&folder, &["calibrate", "--quick"]);
     assert!(good_cached(&folder, &["info"]).contains("calibrated: "));
     std::fs::write(&path, measured.replace("machine = \"", "machine = \"another ")).unwrap();
-    assert!(good_cached(&folder, &["info"]).contains(" is ignored: it is about another machine"));
+    assert!(good_cached(&folder, &["info"]).contains(" is ignored: it is from another machine"));
 }
 
 #[test]

@@ -9,24 +9,24 @@ use crate::operand::View;
 use crate::ops::{Attrs, Axis, Gives, Op, OpKind, PerAxis, Permutation, table};
 use crate::tensor::Tensor;
 
-/// What [`Context::matmul_with`] can do besides multiplying. `Default` is a plain product.
+/// Options of [`Context::matmul_with`]. `Default` is a plain product.
 #[derive(Clone, Copy, Debug)]
 pub struct MatmulOptions<'a> {
     /// a is stored transposed, `[…, K, M]`.
     pub trans_a: bool,
     /// b is stored transposed, `[…, N, K]`.
     pub trans_b: bool,
-    /// The product is multiplied by this.
+    /// The factor of the product.
     pub alpha: f32,
-    /// `c` is multiplied by this and added; 0 leaves it unread.
+    /// The factor of `c`; with 0, `c` is not read.
     pub beta: f32,
-    /// Added times beta; broadcast to the result.
+    /// The tensor that beta multiplies; broadcast to the result.
     pub c: Option<&'a Tensor>,
     /// Added to every row, `[N]`.
     pub bias: Option<&'a Tensor>,
-    /// Applied last.
+    /// The function applied last.
     pub activation: Activation,
-    /// How the product is computed; `None` is what the context has, f32 unless it was set.
+    /// The precision of the product; `None` is the context's default, initially f32.
     pub precision: Option<Precision>,
 }
 
@@ -54,7 +54,7 @@ impl MatmulOptions<'_> {
     }
 }
 
-/// What [`Context::attention_with`] can do besides attending to every key. `Default` is plain attention.
+/// Options of [`Context::attention_with`]. `Default` is plain attention.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AttentionOptions<'a> {
     /// Query i sees key j when j ≤ i + (Sk − Sq).
@@ -77,30 +77,30 @@ macro_rules! methods {
             $reduction_name:ident: $reduction_family:ident, $function:ident = $function_number:literal $gives:ident;)* }
         own $own:tt
     ) => {
-        /// Elementwise operations of one operand: any shape, f32, f16 or bf16. `dtype_mismatch` for integers.
+        /// Elementwise operations of one operand of any shape: f32, f16 or bf16. `dtype_mismatch` for integers.
         impl Context {
             $($(#[$unary_doc])* pub fn $unary_name(&self, x: &Tensor $(, $attr: $attr_type)*) -> Result<Tensor> {
                 self.run(Op::$unary, &Attrs { $($attr,)* ..Attrs::DEFAULT }, &[Some(x)])
             })*
         }
 
-        /// Arithmetic of two operands with NumPy's broadcasting. `shape_mismatch` where they don't broadcast,
-        /// `dtype_mismatch` where they differ or are integers.
+        /// Arithmetic of two operands with NumPy's broadcasting. `shape_mismatch` if they don't broadcast,
+        /// `dtype_mismatch` if their dtypes differ or are integers.
         impl Context {
             $($(#[$binary_doc])* pub fn $binary_name(&self, a: &Tensor, b: &Tensor) -> Result<Tensor> {
                 self.run(Op::$binary, &Attrs::DEFAULT, &[Some(a), Some(b)])
             })*
         }
 
-        /// Comparisons of two operands of one dtype with NumPy's broadcasting: bool tensors. `shape_mismatch` where they don't
-        /// broadcast, `dtype_mismatch` where they differ.
+        /// Comparisons of two operands of the same dtype with NumPy's broadcasting. The result is bool. `shape_mismatch` if they
+        /// don't broadcast, `dtype_mismatch` if their dtypes differ.
         impl Context {
             $($(#[$comparison_doc])* pub fn $comparison_name(&self, a: &Tensor, b: &Tensor) -> Result<Tensor> {
                 self.run(Op::$comparison, &Attrs::default(), &[Some(a), Some(b)])
             })*
         }
 
-        /// Reductions along an axis (`Axis::At(-1)`) or of everything (`Axis::All`); `keepdim` leaves a 1 in its place.
+        /// Reductions along an axis (`Axis::At(-1)`) or all axes (`Axis::All`); `keepdim` keeps them with length 1.
         /// [`Context::reduce`] takes several axes.
         impl Context {
             $($(#[$reduction_doc])*
@@ -112,20 +112,20 @@ macro_rules! methods {
 }
 table!(methods);
 
-/// Everything else. Shapes, attributes and errors are in `docs/operations.md`.
+/// The other operations. `docs/operations.md` has shapes, attributes and errors.
 impl Context {
-    /// The matrix product of `[…, M, K]` and `[…, K, N]`; leading dimensions broadcast.
+    /// Multiplies matrices: `[…, M, K]` by `[…, K, N]`. Leading dimensions are broadcast.
     pub fn matmul(&self, a: &Tensor, b: &Tensor) -> Result<Tensor> {
         self.matmul_with(a, b, MatmulOptions::default())
     }
 
-    /// `activation(alpha·(a·b) + beta·c + bias)`.
+    /// Computes `activation(alpha·(a·b) + beta·c + bias)`.
     pub fn matmul_with(&self, a: &Tensor, b: &Tensor, options: MatmulOptions<'_>) -> Result<Tensor> {
         self.run(Op::Matmul, &options.attrs(), &[Some(a), Some(b), options.c, options.bias])
     }
 
-    /// [`Context::matmul_with`] with a b that [`Context::pack`] made, here or in a context of the same instruction set:
-    /// the same result, and no time spent on packing. Leading dimensions are a's; `trans_b` must be false.
+    /// Works like [`Context::matmul_with`], with a b that [`Context::pack`] made, here or in a context of the same instruction set.
+    /// The result is the same, without the time for packing. Leading dimensions are a's; `trans_b` must be false.
     /// `invalid_argument` if b was packed for another instruction set.
     pub fn matmul_packed(&self, a: &Tensor, b: &Packed, options: MatmulOptions<'_>) -> Result<Tensor> {
         let (c, bias) = (options.c.map(Tensor::view), options.bias.map(Tensor::view));
@@ -133,13 +133,13 @@ impl Context {
         self.run_views(Op::Matmul, &options.attrs(), &inputs)
     }
 
-    /// The inner product of two vectors, a scalar.
+    /// Computes the inner product of two vectors, a scalar.
     pub fn dot(&self, a: &Tensor, b: &Tensor) -> Result<Tensor> {
         self.run(Op::Dot, &Attrs::DEFAULT, &[Some(a), Some(b)])
     }
 
-    /// A reduction along several axes at once (negative ones count from the end): `sum`, `mean`, `max`, `min` or `prod`. Bits are
-    /// those of one line that has the elements of the axes in row-major order.
+    /// Reduces several axes at once (negative ones count from the end): `sum`, `mean`, `max`, `min` or `prod`. The bits equal
+    /// those of one line with the elements of the axes in row-major order.
     pub fn reduce(&self, op: Op, x: &Tensor, axes: &[i32], keepdim: bool) -> Result<Tensor> {
         if op.kind() != OpKind::Reduction || op.gives() == Some(Gives::Index) {
             fail!(InvalidArgument, "reduce: {op} does not reduce along several axes at once");
@@ -147,17 +147,17 @@ impl Context {
         self.run(op, &Attrs { axes: Permutation::new(axes)?, keepdim, ..Attrs::default() }, &[Some(x)])
     }
 
-    /// e^x over its sum along an axis; negative axes count from the end.
+    /// Computes e^x divided by its sum along an axis; negative axes count from the end.
     pub fn softmax(&self, x: &Tensor, axis: i32) -> Result<Tensor> {
         self.run(Op::Softmax, &Attrs { axis: Axis::At(axis), ..Attrs::default() }, &[Some(x)])
     }
 
-    /// Mean and variance normalised over the last axis, then `·gamma + beta` where given.
+    /// Normalises mean and variance over the last axis, then computes `·gamma + beta` if given.
     pub fn layernorm(&self, x: &Tensor, gamma: Option<&Tensor>, beta: Option<&Tensor>, eps: f32) -> Result<Tensor> {
         self.run(Op::Layernorm, &Attrs { eps, ..Attrs::default() }, &[Some(x), gamma, beta])
     }
 
-    /// `layernorm` of x + residual, which have one shape: the bits are those of [`Context::add`] followed by it.
+    /// Computes `layernorm` of x + residual, of the same shape. The bits equal those of [`Context::add`] followed by it.
     pub fn add_layernorm(
         &self,
         x: &Tensor,
@@ -169,29 +169,29 @@ impl Context {
         self.run(Op::Layernorm, &Attrs { eps, ..Attrs::default() }, &[Some(x), gamma, beta, Some(residual)])
     }
 
-    /// The root mean square normalised over the last axis, then `·gamma` where given.
+    /// Normalises the root mean square over the last axis, then computes `·gamma` if given.
     pub fn rmsnorm(&self, x: &Tensor, gamma: Option<&Tensor>, eps: f32) -> Result<Tensor> {
         self.run(Op::Rmsnorm, &Attrs { eps, ..Attrs::default() }, &[Some(x), gamma])
     }
 
-    /// `rmsnorm` of x + residual, which have one shape: the bits are those of [`Context::add`] followed by it.
+    /// Computes `rmsnorm` of x + residual, of the same shape. The bits equal those of [`Context::add`] followed by it.
     pub fn add_rmsnorm(&self, x: &Tensor, residual: &Tensor, gamma: Option<&Tensor>, eps: f32) -> Result<Tensor> {
         self.run(Op::Rmsnorm, &Attrs { eps, ..Attrs::default() }, &[Some(x), gamma, Some(residual)])
     }
 
-    /// Scaled dot-product attention: q `[…, Hq, Sq, D]`, k `[…, Hkv, Sk, D]`, v `[…, Hkv, Sk, Dv]`.
+    /// Computes scaled dot-product attention: q `[…, Hq, Sq, D]`, k `[…, Hkv, Sk, D]`, v `[…, Hkv, Sk, Dv]`.
     pub fn attention(&self, q: &Tensor, k: &Tensor, v: &Tensor) -> Result<Tensor> {
         self.attention_with(q, k, v, AttentionOptions::default())
     }
 
-    /// Attention with causality, a scale, a mask.
+    /// Computes attention with a causal mask, a scale or an additive mask.
     pub fn attention_with(&self, q: &Tensor, k: &Tensor, v: &Tensor, options: AttentionOptions<'_>) -> Result<Tensor> {
         let AttentionOptions { causal, scale, mask } = options;
         let attrs = Attrs { causal, scale: scale.unwrap_or(0.0), ..Attrs::default() };
         self.run(Op::Attention, &attrs, &[Some(q), Some(k), Some(v), mask])
     }
 
-    /// `activation(x·w1 + b1)·w2 + b2`.
+    /// Computes `activation(x·w1 + b1)·w2 + b2`.
     pub fn ffn(
         &self,
         x: &Tensor,
@@ -203,78 +203,78 @@ impl Context {
         self.run(Op::Ffn, &attrs, &[Some(x), Some(w1), b1, Some(w2), b2])
     }
 
-    /// Rows of a table by id (i32, i64 or u32). `invalid_argument` for an id outside the table.
+    /// Looks up rows of a table by id (i32, i64 or u32). `invalid_argument` for an id outside the table.
     pub fn embedding(&self, table: &Tensor, ids: &Tensor) -> Result<Tensor> {
         self.run(Op::Embedding, &Attrs::DEFAULT, &[Some(table), Some(ids)])
     }
 
-    /// The axes reversed.
+    /// Reverses the axes.
     pub fn transpose(&self, x: &Tensor) -> Result<Tensor> {
         self.run(Op::Transpose, &Attrs::DEFAULT, &[Some(x)])
     }
 
-    /// The axes in another order: axis i of the result is axis `axes[i]` of x, negative ones
-    /// counted from the end.
+    /// Permutes the axes: axis i of the result is axis `axes[i]` of x. Negative axes count
+    /// from the end.
     pub fn permute(&self, x: &Tensor, axes: &[i32]) -> Result<Tensor> {
         let perm = Permutation::new(axes)?;
         self.run(Op::Transpose, &Attrs { perm, ..Attrs::default() }, &[Some(x)])
     }
 
-    /// Tensors joined along an axis.
+    /// Joins tensors along an axis.
     pub fn concat(&self, tensors: &[&Tensor], axis: i32) -> Result<Tensor> {
         let operands: Vec<_> = tensors.iter().map(|tensor| Some(*tensor)).collect();
         self.run(Op::Concat, &Attrs { axis: Axis::At(axis), ..Attrs::default() }, &operands)
     }
 
-    /// Every axis from a start to a stop, by steps of at least 1. Lists are for the first axes: behind them starts are 0, stops the
-    /// axes' ends and steps 1. Negative starts and stops count from the end; those outside an axis are its ends.
+    /// Slices every axis from a start to a stop, in steps of at least 1. Lists are for the first axes; on the others the start is
+    /// 0, the stop the end and the step 1. Negative starts and stops count from the end; those outside an axis are clamped.
     pub fn slice(&self, x: &Tensor, start: &[i32], stop: &[i32], step: &[i32]) -> Result<Tensor> {
         let (start, stop, step) = (PerAxis::new(start)?, PerAxis::new(stop)?, PerAxis::new(step)?);
         self.run(Op::Slice, &Attrs { start, stop, step, ..Attrs::default() }, &[Some(x)])
     }
 
-    /// `before` and `after` elements put around the first axes: those of `value`, which has one element.
+    /// Pads the first axes with `before` and `after` elements, copies of the one element of `value`.
     pub fn pad(&self, x: &Tensor, value: &Tensor, before: &[i32], after: &[i32]) -> Result<Tensor> {
         let (start, stop) = (PerAxis::new(before)?, PerAxis::new(after)?);
         self.run(Op::Pad, &Attrs { start, stop, ..Attrs::default() }, &[Some(x), Some(value)])
     }
 
-    /// Elements along an axis by index (i32, i64 or u32): the result has the shape of `ids`, which is x's but for the axis.
+    /// Gathers elements along an axis by index (i32, i64 or u32). The result has the shape of `ids`: x's, except along the axis.
     /// `invalid_argument` for an index outside the axis.
     pub fn gather(&self, x: &Tensor, ids: &Tensor, axis: i32) -> Result<Tensor> {
         self.run(Op::Gather, &Attrs { axis: Axis::At(axis), ..Attrs::default() }, &[Some(x), Some(ids)])
     }
 
-    /// Elements of a where the condition, a bool tensor, is true, and of b elsewhere, with NumPy's broadcasting: a and b are of one
-    /// dtype, which may be any, and keep their bits.
+    /// Selects from a where the condition, a bool tensor, is true, and from b elsewhere, with NumPy's broadcasting. a and b have
+    /// the same dtype, of any kind, and keep their bits.
     pub fn where_(&self, condition: &Tensor, a: &Tensor, b: &Tensor) -> Result<Tensor> {
         self.run(Op::Where, &Attrs::default(), &[Some(condition), Some(a), Some(b)])
     }
 
-    /// Pairs of elements of x's last axis, of even length, turned by angles: `(a·cos − b·sin, b·cos + a·sin)`. A pair (a, b) is
-    /// element i of each half or, `interleaved`, elements 2i and 2i + 1. `cos` and `sin` broadcast to x's shape with the last
+    /// Rotates pairs of elements of x's last axis, of even length, by angles: `(a·cos − b·sin, b·cos + a·sin)`. A pair (a, b) is
+    /// element i of each half or, if `interleaved`, elements 2i and 2i + 1. `cos` and `sin` broadcast to x's shape with the last
     /// dimension halved, such as `[S, D/2]` for x `[B, H, S, D]`.
     pub fn rope(&self, x: &Tensor, cos: &Tensor, sin: &Tensor, interleaved: bool) -> Result<Tensor> {
         self.run(Op::Rope, &Attrs { interleaved, ..Attrs::default() }, &[Some(x), Some(cos), Some(sin)])
     }
 
-    /// The sums of an axis's elements up to each; negative axes count from the end.
+    /// Computes the cumulative sums along an axis; negative axes count from the end.
     pub fn cumsum(&self, x: &Tensor, axis: i32) -> Result<Tensor> {
         self.run(Op::Cumsum, &Attrs { axis: Axis::At(axis), ..Attrs::default() }, &[Some(x)])
     }
 
-    /// The k greatest elements along an axis, the greatest first, in the order of [`Context::max`]: NaN comes first, and of equals
-    /// the one with the lower index. `invalid_argument` where the axis has fewer.
+    /// Returns the k greatest elements along an axis, greatest first, in the order of [`Context::max`]: NaN comes first. Ties go
+    /// to the lower index. `invalid_argument` if the axis has fewer than k elements.
     pub fn topk(&self, x: &Tensor, k: u32, axis: i32) -> Result<Tensor> {
         self.run(Op::Topk, &Attrs { k, axis: Axis::At(axis), ..Attrs::default() }, &[Some(x)])
     }
 
-    /// The indices, i64, of what [`Context::topk`] gives.
+    /// Returns the indices, i64, of the elements that [`Context::topk`] returns.
     pub fn argtopk(&self, x: &Tensor, k: u32, axis: i32) -> Result<Tensor> {
         self.run(Op::Argtopk, &Attrs { k, axis: Axis::At(axis), ..Attrs::default() }, &[Some(x)])
     }
 
-    /// Another element type.
+    /// Converts to another dtype.
     pub fn cast(&self, x: &Tensor, dtype: DType) -> Result<Tensor> {
         self.run(Op::Cast, &Attrs { dtype: Some(dtype), ..Attrs::default() }, &[Some(x)])
     }

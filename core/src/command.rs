@@ -159,7 +159,7 @@ fn check(op: Op, attrs: &Attrs, inputs: &[Option<View<'_>>], output: &ViewMut<'_
 #[inline(never)]
 fn may_be_packed(op: Op, i: usize) -> Result<()> {
     if op != Op::Matmul || i != 1 {
-        fail!(InvalidArgument, "{op}: operand {i} is a packed matrix: only matmul's b may be");
+        fail!(InvalidArgument, "{op}: operand {i} is a packed matrix: only matmul's b may be packed");
     }
     Ok(())
 }

@@ -274,7 +274,7 @@ impl Work {
 
 #[cold]
 pub(crate) fn interrupted() -> Error {
-    Error::new(Status::NotReady, "the call was interrupted before its result was there")
+    Error::new(Status::NotReady, "the call was interrupted before it had a result")
 }
 
 /// Waits for an event, at most this many nanoseconds, like [`Event::wait`], or until the caller ends the wait.

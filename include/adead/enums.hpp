@@ -8,7 +8,7 @@
 namespace adead {
 inline namespace ADEAD_HPP_MODE {
 
-/// What a call returns. The numbers never change.
+/// The result of a call. The numbers never change.
 enum class Status : adead_status {
   /// No error.
   ok = ADEAD_OK,
@@ -38,7 +38,7 @@ enum class Status : adead_status {
   internal = ADEAD_INTERNAL,
 };
 
-/// Its name; NULL for a number that is none.
+/// Returns the name; NULL for an unknown number.
 inline const char *name(Status value) noexcept {
   return adead_status_name(static_cast<adead_status>(value));
 }
@@ -61,12 +61,12 @@ enum class DType : adead_dtype {
   bool_ = ADEAD_DTYPE_BOOL,
 };
 
-/// Its name; NULL for a number that is none.
+/// Returns the name; NULL for an unknown number.
 inline const char *name(DType value) noexcept {
   return adead_dtype_name(static_cast<adead_dtype>(value));
 }
 
-/// The operations. The numbers never change; new ones come behind.
+/// The operations. The numbers never change; new ones come last.
 enum class Op : adead_op {
   /// `alpha*(a*b) + beta*c + bias`, then an activation.
   matmul = ADEAD_OP_MATMUL,
@@ -88,9 +88,9 @@ enum class Op : adead_op {
   abs = ADEAD_OP_ABS,
   /// `e^x`.
   exp = ADEAD_OP_EXP,
-  /// The natural logarithm; NaN below 0.
+  /// The natural logarithm; NaN if x < 0.
   log = ADEAD_OP_LOG,
-  /// The square root; NaN below 0.
+  /// The square root; NaN if x < 0.
   sqrt = ADEAD_OP_SQRT,
   /// `1 / sqrt(x)`.
   rsqrt = ADEAD_OP_RSQRT,
@@ -100,100 +100,100 @@ enum class Op : adead_op {
   sigmoid = ADEAD_OP_SIGMOID,
   /// The hyperbolic tangent.
   tanh = ADEAD_OP_TANH,
-  /// The Gaussian error linear unit, by the error function or by tanh.
+  /// The Gaussian error linear unit, with erf or tanh.
   gelu = ADEAD_OP_GELU,
   /// `x*sigmoid(x)`.
   silu = ADEAD_OP_SILU,
-  /// `e^x` over its sum, along an axis.
+  /// `e^x` divided by its sum along an axis.
   softmax = ADEAD_OP_SOFTMAX,
-  /// The sum along axes or of all; of nothing +0.
+  /// The sum over some or all axes; +0 for no elements.
   sum = ADEAD_OP_SUM,
-  /// The mean along axes or of all; of nothing NaN.
+  /// The mean over some or all axes; NaN for no elements.
   mean = ADEAD_OP_MEAN,
-  /// The maximum along axes or of all; NaN wins. `invalid_argument` of nothing.
+  /// The maximum over some or all axes; NaN propagates. `invalid_argument` for no elements.
   max = ADEAD_OP_MAX,
-  /// The lowest index of the maximum, i64. `invalid_argument` of nothing.
+  /// The index of the first maximum, i64. `invalid_argument` for no elements.
   argmax = ADEAD_OP_ARGMAX,
-  /// Mean and variance normalised over the last axis, of x or of x + residual.
+  /// Normalises mean and variance over the last axis, of x or x + residual.
   layernorm = ADEAD_OP_LAYERNORM,
-  /// Root mean square normalised over the last axis, of x or of x + residual.
+  /// Normalises the root mean square over the last axis, of x or x + residual.
   rmsnorm = ADEAD_OP_RMSNORM,
-  /// Softmax-weighted values: scaled dot-product attention.
+  /// Scaled dot-product attention: values weighted by softmax.
   attention = ADEAD_OP_ATTENTION,
   /// Two matrix products with an activation between them.
   ffn = ADEAD_OP_FFN,
-  /// Rows of a table by id.
+  /// Looks up rows of a table by id.
   embedding = ADEAD_OP_EMBEDDING,
-  /// The axes permuted.
+  /// Permutes the axes.
   transpose = ADEAD_OP_TRANSPOSE,
-  /// Tensors joined along an axis.
+  /// Joins tensors along an axis.
   concat = ADEAD_OP_CONCAT,
-  /// Another element type.
+  /// Converts to another dtype.
   cast = ADEAD_OP_CAST,
-  /// The largest integer that is not above x.
+  /// The largest integer <= x.
   floor = ADEAD_OP_FLOOR,
-  /// The nearest integer; ties go to the even one.
+  /// The nearest integer; ties go to even.
   round = ADEAD_OP_ROUND,
   /// The error function.
   erf = ADEAD_OP_ERF,
-  /// `minimum(maximum(x, min), max)`; NaN wins, and -0 is below +0.
+  /// `minimum(maximum(x, min), max)`; NaN propagates, and -0 < +0.
   clamp = ADEAD_OP_CLAMP,
-  /// The larger of a and b; NaN wins, and -0 is below +0.
+  /// The larger of a and b; NaN propagates, and -0 < +0.
   maximum = ADEAD_OP_MAXIMUM,
-  /// The smaller of a and b; NaN wins, and -0 is below +0.
+  /// The smaller of a and b; NaN propagates, and -0 < +0.
   minimum = ADEAD_OP_MINIMUM,
-  /// The sine of an angle in radians; NaN of an infinity.
+  /// The sine of x in radians; NaN if x is infinite.
   sin = ADEAD_OP_SIN,
-  /// The cosine of an angle in radians; NaN of an infinity.
+  /// The cosine of x in radians; NaN if x is infinite.
   cos = ADEAD_OP_COS,
-  /// `log(1 + x)`, accurate near 0 too; NaN below -1.
+  /// `log(1 + x)`, also accurate near 0; NaN if x < -1.
   log1p = ADEAD_OP_LOG1P,
-  /// `e^x - 1`, accurate near 0 too.
+  /// `e^x - 1`, also accurate near 0.
   expm1 = ADEAD_OP_EXPM1,
-  /// `a^b`; NaN of a negative a unless b is an integer.
+  /// `a^b`; NaN for a finite a < 0 and a finite b that is not an integer.
   pow = ADEAD_OP_POW,
-  /// The minimum along axes or of all; NaN wins. `invalid_argument` of nothing.
+  /// The minimum over some or all axes; NaN propagates. `invalid_argument` for no elements.
   min = ADEAD_OP_MIN,
-  /// The lowest index of the minimum, i64. `invalid_argument` of nothing.
+  /// The index of the first minimum, i64. `invalid_argument` for no elements.
   argmin = ADEAD_OP_ARGMIN,
-  /// The product along axes or of all; of nothing 1.
+  /// The product over some or all axes; 1 for no elements.
   prod = ADEAD_OP_PROD,
-  /// Every axis from a start to a stop, by steps.
+  /// Slices every axis from a start to a stop, in steps.
   slice = ADEAD_OP_SLICE,
-  /// A value put before and behind every axis.
+  /// Pads every axis with a value, before and after.
   pad = ADEAD_OP_PAD,
-  /// Elements along an axis by index.
+  /// Gathers elements along an axis by index.
   gather = ADEAD_OP_GATHER,
-  /// Pairs of elements of the last axis turned by angles.
+  /// Rotates pairs of elements of the last axis by angles.
   rope = ADEAD_OP_ROPE,
-  /// The sums of an axis's elements up to each.
+  /// The cumulative sums along an axis.
   cumsum = ADEAD_OP_CUMSUM,
-  /// The k greatest elements along an axis, the greatest first; of equals the one with the lower index.
+  /// The k greatest elements along an axis, greatest first; ties go to the lower index.
   topk = ADEAD_OP_TOPK,
-  /// The indices of the k greatest elements along an axis, i64; of equals the lower one first.
+  /// The indices of the k greatest elements along an axis, i64; ties go to the lower index.
   argtopk = ADEAD_OP_ARGTOPK,
   /// Whether a equals b; NaN equals nothing, and -0 equals +0.
   equal = ADEAD_OP_EQUAL,
-  /// Whether a does not equal b; true of NaN.
+  /// Whether a differs from b; true for NaN.
   not_equal = ADEAD_OP_NOT_EQUAL,
-  /// Whether a is below b; false of NaN.
+  /// Whether `a < b`; false for NaN.
   less = ADEAD_OP_LESS,
-  /// Whether a is below b or equals it; false of NaN.
+  /// Whether `a <= b`; false for NaN.
   less_equal = ADEAD_OP_LESS_EQUAL,
-  /// Whether a is above b; false of NaN.
+  /// Whether `a > b`; false for NaN.
   greater = ADEAD_OP_GREATER,
-  /// Whether a is above b or equals it; false of NaN.
+  /// Whether `a >= b`; false for NaN.
   greater_equal = ADEAD_OP_GREATER_EQUAL,
-  /// Elements of a where the condition is true, and of b elsewhere.
+  /// Selects from a where the condition is true, and from b elsewhere.
   where = ADEAD_OP_WHERE,
 };
 
-/// Its name; NULL for a number that is none.
+/// Returns the name; NULL for an unknown number.
 inline const char *name(Op value) noexcept {
   return adead_op_name(static_cast<adead_op>(value));
 }
 
-/// What follows a matrix product.
+/// The function after a matrix product.
 enum class Activation : adead_activation {
   /// Nothing.
   none = ADEAD_ACTIVATION_NONE,
@@ -211,7 +211,7 @@ enum class Activation : adead_activation {
   silu = ADEAD_ACTIVATION_SILU,
 };
 
-/// Its name; NULL for a number that is none.
+/// Returns the name; NULL for an unknown number.
 constexpr const char *name(Activation value) noexcept {
   switch (value) {
     case Activation::none: return "none";
@@ -225,7 +225,7 @@ constexpr const char *name(Activation value) noexcept {
   return nullptr;
 }
 
-/// How a matrix product is computed.
+/// The precision of a matrix product.
 enum class Precision : adead_precision {
   /// In chains of fused multiply-adds of f32.
   f32 = ADEAD_PRECISION_F32,
@@ -235,7 +235,7 @@ enum class Precision : adead_precision {
   fixed16 = ADEAD_PRECISION_FIXED16,
 };
 
-/// Its name; NULL for a number that is none.
+/// Returns the name; NULL for an unknown number.
 constexpr const char *name(Precision value) noexcept {
   switch (value) {
     case Precision::f32: return "f32";
@@ -245,7 +245,7 @@ constexpr const char *name(Precision value) noexcept {
   return nullptr;
 }
 
-/// Which form of gelu.
+/// The form of gelu.
 enum class GeluForm : adead_gelu_form {
   /// By the error function.
   erf = ADEAD_GELU_ERF,
@@ -253,7 +253,7 @@ enum class GeluForm : adead_gelu_form {
   tanh = ADEAD_GELU_TANH,
 };
 
-/// Its name; NULL for a number that is none.
+/// Returns the name; NULL for an unknown number.
 constexpr const char *name(GeluForm value) noexcept {
   switch (value) {
     case GeluForm::erf: return "erf";
@@ -262,15 +262,15 @@ constexpr const char *name(GeluForm value) noexcept {
   return nullptr;
 }
 
-/// Whose work begins first.
+/// The priority of a stream.
 enum class Priority : adead_priority {
   /// The default.
   normal = ADEAD_PRIORITY_NORMAL,
-  /// Begins before other streams: for short work that somebody waits for, beside long work.
+  /// Starts before other streams' work: for short, urgent work beside long work.
   high = ADEAD_PRIORITY_HIGH,
 };
 
-/// Its name; NULL for a number that is none.
+/// Returns the name; NULL for an unknown number.
 constexpr const char *name(Priority value) noexcept {
   switch (value) {
     case Priority::normal: return "normal";
@@ -287,7 +287,7 @@ enum class ContractLevel : adead_contract_level {
   emulated = ADEAD_CONTRACT_EMULATED,
 };
 
-/// Its name; NULL for a number that is none.
+/// Returns the name; NULL for an unknown number.
 constexpr const char *name(ContractLevel value) noexcept {
   switch (value) {
     case ContractLevel::native: return "native";
@@ -296,7 +296,7 @@ constexpr const char *name(ContractLevel value) noexcept {
   return nullptr;
 }
 
-/// What kind of device.
+/// The kind of a device.
 enum class DeviceKind : adead_device_kind {
   /// The processor, with the host's memory.
   cpu = ADEAD_KIND_CPU,
@@ -310,7 +310,7 @@ enum class DeviceKind : adead_device_kind {
   software = ADEAD_KIND_SOFTWARE,
 };
 
-/// Its name; NULL for a number that is none.
+/// Returns the name; NULL for an unknown number.
 constexpr const char *name(DeviceKind value) noexcept {
   switch (value) {
     case DeviceKind::cpu: return "cpu";
@@ -332,7 +332,7 @@ enum class Mode : adead_mode {
   gpu = ADEAD_MODE_GPU,
 };
 
-/// Its name; NULL for a number that is none.
+/// Returns the name; NULL for an unknown number.
 constexpr const char *name(Mode value) noexcept {
   switch (value) {
     case Mode::cpu: return "cpu";
@@ -342,7 +342,7 @@ constexpr const char *name(Mode value) noexcept {
   return nullptr;
 }
 
-/// Operations that cost alike.
+/// Operations with similar costs.
 enum class Family : adead_family {
   /// Matrix products: matmul, ffn.
   matmul = ADEAD_FAMILY_MATMUL,
@@ -358,12 +358,12 @@ enum class Family : adead_family {
   move = ADEAD_FAMILY_MOVE,
 };
 
-/// Its name; NULL for a number that is none.
+/// Returns the name; NULL for an unknown number.
 inline const char *name(Family value) noexcept {
   return adead_family_name(static_cast<adead_family>(value));
 }
 
-/// What a program is or was decoded from.
+/// The format of a program.
 enum class Format : adead_format {
   /// adead's own container.
   adead = ADEAD_FORMAT_ADEAD,
@@ -377,7 +377,7 @@ enum class Format : adead_format {
   text = ADEAD_FORMAT_TEXT,
 };
 
-/// Its name; NULL for a number that is none.
+/// Returns the name; NULL for an unknown number.
 constexpr const char *name(Format value) noexcept {
   switch (value) {
     case Format::adead: return "adead";
@@ -389,7 +389,7 @@ constexpr const char *name(Format value) noexcept {
   return nullptr;
 }
 
-/// Which way a slot's contents go.
+/// The direction of a slot's contents.
 enum class Direction : adead_direction {
   /// The caller supplies it.
   in = ADEAD_DIRECTION_IN,
@@ -399,7 +399,7 @@ enum class Direction : adead_direction {
   both = ADEAD_DIRECTION_BOTH,
 };
 
-/// Its name; NULL for a number that is none.
+/// Returns the name; NULL for an unknown number.
 constexpr const char *name(Direction value) noexcept {
   switch (value) {
     case Direction::in: return "in";
@@ -409,7 +409,7 @@ constexpr const char *name(Direction value) noexcept {
   return nullptr;
 }
 
-/// What kind of work a profile recorded.
+/// The kind of work in a profile.
 enum class Activity : adead_activity {
   /// An operation of the op table.
   operation = ADEAD_ACTIVITY_OPERATION,
@@ -427,7 +427,7 @@ enum class Activity : adead_activity {
   clear = ADEAD_ACTIVITY_CLEAR,
 };
 
-/// Its name; NULL for a number that is none.
+/// Returns the name; NULL for an unknown number.
 constexpr const char *name(Activity value) noexcept {
   switch (value) {
     case Activity::operation: return "operation";
@@ -441,23 +441,23 @@ constexpr const char *name(Activity value) noexcept {
   return nullptr;
 }
 
-/// How serious a message is.
+/// The severity of a message.
 enum class LogLevel : adead_log_level {
   /// Nothing.
   off = ADEAD_LOG_OFF,
-  /// What was lost, such as a device.
+  /// Something was lost, such as a device.
   error = ADEAD_LOG_ERROR,
-  /// What can't be used or is ignored, and why.
+  /// Something can't be used or is ignored, and why.
   warn = ADEAD_LOG_WARN,
   /// Devices that were found and opened.
   info = ADEAD_LOG_INFO,
-  /// What was read, compiled and set.
+  /// Everything read, compiled or set.
   debug = ADEAD_LOG_DEBUG,
-  /// What single calls do.
+  /// The steps of single calls.
   trace = ADEAD_LOG_TRACE,
 };
 
-/// Its name; NULL for a number that is none.
+/// Returns the name; NULL for an unknown number.
 constexpr const char *name(LogLevel value) noexcept {
   switch (value) {
     case LogLevel::off: return "off";
@@ -470,8 +470,8 @@ constexpr const char *name(LogLevel value) noexcept {
   return nullptr;
 }
 
-/// Why a call failed: a status and the library's text. What is thrown is the class of its status, and without
-/// exceptions this is in a Result.
+/// Why a call failed: a status and the library's text. Calls throw the class of the status. Without exceptions,
+/// they return this in a Result.
 class Error : public std::runtime_error {
  public:
   Error(Status status, const char *text) : std::runtime_error(text), status_(status) {}

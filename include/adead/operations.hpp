@@ -8,7 +8,7 @@
 namespace adead {
 inline namespace ADEAD_HPP_MODE {
 
-/// What matmul may be given besides. What is left out has the core's default.
+/// Options of matmul. An option that is left out has the core's default.
 struct MatmulOptions {
   std::optional<bool> trans_a = {};
   std::optional<bool> trans_b = {};
@@ -20,50 +20,50 @@ struct MatmulOptions {
   const Tensor *bias = nullptr;
 };
 
-/// What scale may be given besides. What is left out has the core's default.
+/// Options of scale. An option that is left out has the core's default.
 struct ScaleOptions {
   std::optional<float> alpha = {};
 };
 
-/// What gelu may be given besides. What is left out has the core's default.
+/// Options of gelu. An option that is left out has the core's default.
 struct GeluOptions {
   std::optional<GeluForm> form = {};
 };
 
-/// What softmax may be given besides. What is left out has the core's default.
+/// Options of softmax. An option that is left out has the core's default.
 struct SoftmaxOptions {
   std::optional<std::int32_t> axis = {};
 };
 
-/// What sum may be given besides. What is left out has the core's default.
+/// Options of sum. An option that is left out has the core's default.
 struct SumOptions {
   std::optional<std::int32_t> axis = {};
   std::optional<bool> keepdim = {};
   Permutation axes = {};
 };
 
-/// What mean may be given besides. What is left out has the core's default.
+/// Options of mean. An option that is left out has the core's default.
 struct MeanOptions {
   std::optional<std::int32_t> axis = {};
   std::optional<bool> keepdim = {};
   Permutation axes = {};
 };
 
-/// What max may be given besides. What is left out has the core's default.
+/// Options of max. An option that is left out has the core's default.
 struct MaxOptions {
   std::optional<std::int32_t> axis = {};
   std::optional<bool> keepdim = {};
   Permutation axes = {};
 };
 
-/// What argmax may be given besides. What is left out has the core's default.
+/// Options of argmax. An option that is left out has the core's default.
 struct ArgmaxOptions {
   std::optional<std::int32_t> axis = {};
   std::optional<bool> keepdim = {};
   std::optional<DType> dtype = {};
 };
 
-/// What layernorm may be given besides. What is left out has the core's default.
+/// Options of layernorm. An option that is left out has the core's default.
 struct LayernormOptions {
   std::optional<float> eps = {};
   const Tensor *gamma = nullptr;
@@ -71,21 +71,21 @@ struct LayernormOptions {
   const Tensor *residual = nullptr;
 };
 
-/// What rmsnorm may be given besides. What is left out has the core's default.
+/// Options of rmsnorm. An option that is left out has the core's default.
 struct RmsnormOptions {
   std::optional<float> eps = {};
   const Tensor *gamma = nullptr;
   const Tensor *residual = nullptr;
 };
 
-/// What attention may be given besides. What is left out has the core's default.
+/// Options of attention. An option that is left out has the core's default.
 struct AttentionOptions {
   std::optional<bool> causal = {};
   std::optional<float> scale = {};
   const Tensor *mask = nullptr;
 };
 
-/// What ffn may be given besides. What is left out has the core's default.
+/// Options of ffn. An option that is left out has the core's default.
 struct FfnOptions {
   std::optional<Activation> activation = {};
   std::optional<Precision> precision = {};
@@ -93,90 +93,90 @@ struct FfnOptions {
   const Tensor *b2 = nullptr;
 };
 
-/// What transpose may be given besides. What is left out has the core's default.
+/// Options of transpose. An option that is left out has the core's default.
 struct TransposeOptions {
   Permutation perm = {};
 };
 
-/// What concat may be given besides. What is left out has the core's default.
+/// Options of concat. An option that is left out has the core's default.
 struct ConcatOptions {
   std::optional<std::int32_t> axis = {};
 };
 
-/// What cast may be given besides. What is left out has the core's default.
+/// Options of cast. An option that is left out has the core's default.
 struct CastOptions {
   std::optional<DType> dtype = {};
 };
 
-/// What clamp may be given besides. What is left out has the core's default.
+/// Options of clamp. An option that is left out has the core's default.
 struct ClampOptions {
   std::optional<float> min = {};
   std::optional<float> max = {};
 };
 
-/// What min may be given besides. What is left out has the core's default.
+/// Options of min. An option that is left out has the core's default.
 struct MinOptions {
   std::optional<std::int32_t> axis = {};
   std::optional<bool> keepdim = {};
   Permutation axes = {};
 };
 
-/// What argmin may be given besides. What is left out has the core's default.
+/// Options of argmin. An option that is left out has the core's default.
 struct ArgminOptions {
   std::optional<std::int32_t> axis = {};
   std::optional<bool> keepdim = {};
   std::optional<DType> dtype = {};
 };
 
-/// What prod may be given besides. What is left out has the core's default.
+/// Options of prod. An option that is left out has the core's default.
 struct ProdOptions {
   std::optional<std::int32_t> axis = {};
   std::optional<bool> keepdim = {};
   Permutation axes = {};
 };
 
-/// What slice may be given besides. What is left out has the core's default.
+/// Options of slice. An option that is left out has the core's default.
 struct SliceOptions {
   Permutation start = {};
   Permutation stop = {};
   Permutation step = {};
 };
 
-/// What pad may be given besides. What is left out has the core's default.
+/// Options of pad. An option that is left out has the core's default.
 struct PadOptions {
   Permutation before = {};
   Permutation after = {};
 };
 
-/// What gather may be given besides. What is left out has the core's default.
+/// Options of gather. An option that is left out has the core's default.
 struct GatherOptions {
   std::optional<std::int32_t> axis = {};
 };
 
-/// What rope may be given besides. What is left out has the core's default.
+/// Options of rope. An option that is left out has the core's default.
 struct RopeOptions {
   std::optional<bool> interleaved = {};
 };
 
-/// What cumsum may be given besides. What is left out has the core's default.
+/// Options of cumsum. An option that is left out has the core's default.
 struct CumsumOptions {
   std::optional<std::int32_t> axis = {};
 };
 
-/// What topk may be given besides. What is left out has the core's default.
+/// Options of topk. An option that is left out has the core's default.
 struct TopkOptions {
   std::optional<std::int32_t> k = {};
   std::optional<std::int32_t> axis = {};
 };
 
-/// What argtopk may be given besides. What is left out has the core's default.
+/// Options of argtopk. An option that is left out has the core's default.
 struct ArgtopkOptions {
   std::optional<std::int32_t> k = {};
   std::optional<std::int32_t> axis = {};
   std::optional<DType> dtype = {};
 };
 
-/// Every operation, as a method of Context: docs/operations.md has shapes, attributes and errors.
+/// Every operation, as a method of Context. docs/operations.md has shapes, attributes and errors.
 class Operations {
  public:
   /// `alpha*(a*b) + beta*c + bias`, then an activation.
@@ -199,9 +199,9 @@ class Operations {
   Returned<Tensor> abs(const Tensor &x) const;
   /// `e^x`.
   Returned<Tensor> exp(const Tensor &x) const;
-  /// The natural logarithm; NaN below 0.
+  /// The natural logarithm; NaN if x < 0.
   Returned<Tensor> log(const Tensor &x) const;
-  /// The square root; NaN below 0.
+  /// The square root; NaN if x < 0.
   Returned<Tensor> sqrt(const Tensor &x) const;
   /// `1 / sqrt(x)`.
   Returned<Tensor> rsqrt(const Tensor &x) const;
@@ -211,94 +211,94 @@ class Operations {
   Returned<Tensor> sigmoid(const Tensor &x) const;
   /// The hyperbolic tangent.
   Returned<Tensor> tanh(const Tensor &x) const;
-  /// The Gaussian error linear unit, by the error function or by tanh.
+  /// The Gaussian error linear unit, with erf or tanh.
   Returned<Tensor> gelu(const Tensor &x, const GeluOptions &options = {}) const;
   /// `x*sigmoid(x)`.
   Returned<Tensor> silu(const Tensor &x) const;
-  /// `e^x` over its sum, along an axis.
+  /// `e^x` divided by its sum along an axis.
   Returned<Tensor> softmax(const Tensor &x, const SoftmaxOptions &options = {}) const;
-  /// The sum along axes or of all; of nothing +0.
+  /// The sum over some or all axes; +0 for no elements.
   Returned<Tensor> sum(const Tensor &x, const SumOptions &options = {}) const;
-  /// The mean along axes or of all; of nothing NaN.
+  /// The mean over some or all axes; NaN for no elements.
   Returned<Tensor> mean(const Tensor &x, const MeanOptions &options = {}) const;
-  /// The maximum along axes or of all; NaN wins. `invalid_argument` of nothing.
+  /// The maximum over some or all axes; NaN propagates. `invalid_argument` for no elements.
   Returned<Tensor> max(const Tensor &x, const MaxOptions &options = {}) const;
-  /// The lowest index of the maximum, i64. `invalid_argument` of nothing.
+  /// The index of the first maximum, i64. `invalid_argument` for no elements.
   Returned<Tensor> argmax(const Tensor &x, const ArgmaxOptions &options = {}) const;
-  /// Mean and variance normalised over the last axis, of x or of x + residual.
+  /// Normalises mean and variance over the last axis, of x or x + residual.
   Returned<Tensor> layernorm(const Tensor &x, const LayernormOptions &options = {}) const;
-  /// Root mean square normalised over the last axis, of x or of x + residual.
+  /// Normalises the root mean square over the last axis, of x or x + residual.
   Returned<Tensor> rmsnorm(const Tensor &x, const RmsnormOptions &options = {}) const;
-  /// Softmax-weighted values: scaled dot-product attention.
+  /// Scaled dot-product attention: values weighted by softmax.
   Returned<Tensor> attention(const Tensor &q, const Tensor &k, const Tensor &v, const AttentionOptions &options = {}) const;
   /// Two matrix products with an activation between them.
   Returned<Tensor> ffn(const Tensor &x, const Tensor &w1, const Tensor &w2, const FfnOptions &options = {}) const;
-  /// Rows of a table by id.
+  /// Looks up rows of a table by id.
   Returned<Tensor> embedding(const Tensor &table, const Tensor &ids) const;
-  /// The axes permuted.
+  /// Permutes the axes.
   Returned<Tensor> transpose(const Tensor &x, const TransposeOptions &options = {}) const;
-  /// Tensors joined along an axis.
+  /// Joins tensors along an axis.
   Returned<Tensor> concat(Array<std::reference_wrapper<const Tensor>> x, const ConcatOptions &options = {}) const;
-  /// Another element type.
+  /// Converts to another dtype.
   Returned<Tensor> cast(const Tensor &x, const CastOptions &options = {}) const;
-  /// The largest integer that is not above x.
+  /// The largest integer <= x.
   Returned<Tensor> floor(const Tensor &x) const;
-  /// The nearest integer; ties go to the even one.
+  /// The nearest integer; ties go to even.
   Returned<Tensor> round(const Tensor &x) const;
   /// The error function.
   Returned<Tensor> erf(const Tensor &x) const;
-  /// `minimum(maximum(x, min), max)`; NaN wins, and -0 is below +0.
+  /// `minimum(maximum(x, min), max)`; NaN propagates, and -0 < +0.
   Returned<Tensor> clamp(const Tensor &x, const ClampOptions &options = {}) const;
-  /// The larger of a and b; NaN wins, and -0 is below +0.
+  /// The larger of a and b; NaN propagates, and -0 < +0.
   Returned<Tensor> maximum(const Tensor &a, const Tensor &b) const;
-  /// The smaller of a and b; NaN wins, and -0 is below +0.
+  /// The smaller of a and b; NaN propagates, and -0 < +0.
   Returned<Tensor> minimum(const Tensor &a, const Tensor &b) const;
-  /// The sine of an angle in radians; NaN of an infinity.
+  /// The sine of x in radians; NaN if x is infinite.
   Returned<Tensor> sin(const Tensor &x) const;
-  /// The cosine of an angle in radians; NaN of an infinity.
+  /// The cosine of x in radians; NaN if x is infinite.
   Returned<Tensor> cos(const Tensor &x) const;
-  /// `log(1 + x)`, accurate near 0 too; NaN below -1.
+  /// `log(1 + x)`, also accurate near 0; NaN if x < -1.
   Returned<Tensor> log1p(const Tensor &x) const;
-  /// `e^x - 1`, accurate near 0 too.
+  /// `e^x - 1`, also accurate near 0.
   Returned<Tensor> expm1(const Tensor &x) const;
-  /// `a^b`; NaN of a negative a unless b is an integer.
+  /// `a^b`; NaN for a finite a < 0 and a finite b that is not an integer.
   Returned<Tensor> pow(const Tensor &a, const Tensor &b) const;
-  /// The minimum along axes or of all; NaN wins. `invalid_argument` of nothing.
+  /// The minimum over some or all axes; NaN propagates. `invalid_argument` for no elements.
   Returned<Tensor> min(const Tensor &x, const MinOptions &options = {}) const;
-  /// The lowest index of the minimum, i64. `invalid_argument` of nothing.
+  /// The index of the first minimum, i64. `invalid_argument` for no elements.
   Returned<Tensor> argmin(const Tensor &x, const ArgminOptions &options = {}) const;
-  /// The product along axes or of all; of nothing 1.
+  /// The product over some or all axes; 1 for no elements.
   Returned<Tensor> prod(const Tensor &x, const ProdOptions &options = {}) const;
-  /// Every axis from a start to a stop, by steps.
+  /// Slices every axis from a start to a stop, in steps.
   Returned<Tensor> slice(const Tensor &x, const SliceOptions &options = {}) const;
-  /// A value put before and behind every axis.
+  /// Pads every axis with a value, before and after.
   Returned<Tensor> pad(const Tensor &x, const Tensor &value, const PadOptions &options = {}) const;
-  /// Elements along an axis by index.
+  /// Gathers elements along an axis by index.
   Returned<Tensor> gather(const Tensor &x, const Tensor &ids, const GatherOptions &options = {}) const;
-  /// Pairs of elements of the last axis turned by angles.
+  /// Rotates pairs of elements of the last axis by angles.
   Returned<Tensor> rope(const Tensor &x, const Tensor &cos, const Tensor &sin, const RopeOptions &options = {}) const;
-  /// The sums of an axis's elements up to each.
+  /// The cumulative sums along an axis.
   Returned<Tensor> cumsum(const Tensor &x, const CumsumOptions &options = {}) const;
-  /// The k greatest elements along an axis, the greatest first; of equals the one with the lower index.
+  /// The k greatest elements along an axis, greatest first; ties go to the lower index.
   Returned<Tensor> topk(const Tensor &x, const TopkOptions &options = {}) const;
-  /// The indices of the k greatest elements along an axis, i64; of equals the lower one first.
+  /// The indices of the k greatest elements along an axis, i64; ties go to the lower index.
   Returned<Tensor> argtopk(const Tensor &x, const ArgtopkOptions &options = {}) const;
   /// Whether a equals b; NaN equals nothing, and -0 equals +0.
   Returned<Tensor> equal(const Tensor &a, const Tensor &b) const;
-  /// Whether a does not equal b; true of NaN.
+  /// Whether a differs from b; true for NaN.
   Returned<Tensor> not_equal(const Tensor &a, const Tensor &b) const;
-  /// Whether a is below b; false of NaN.
+  /// Whether `a < b`; false for NaN.
   Returned<Tensor> less(const Tensor &a, const Tensor &b) const;
-  /// Whether a is below b or equals it; false of NaN.
+  /// Whether `a <= b`; false for NaN.
   Returned<Tensor> less_equal(const Tensor &a, const Tensor &b) const;
-  /// Whether a is above b; false of NaN.
+  /// Whether `a > b`; false for NaN.
   Returned<Tensor> greater(const Tensor &a, const Tensor &b) const;
-  /// Whether a is above b or equals it; false of NaN.
+  /// Whether `a >= b`; false for NaN.
   Returned<Tensor> greater_equal(const Tensor &a, const Tensor &b) const;
-  /// Elements of a where the condition is true, and of b elsewhere.
+  /// Selects from a where the condition is true, and from b elsewhere.
   Returned<Tensor> where(const Tensor &condition, const Tensor &a, const Tensor &b) const;
 
-  /// Any operation: NULL where an optional operand is absent.
+  /// Runs any operation. NULL is an absent optional operand.
   Returned<Tensor> run(Op op, Array<const Tensor *> operands, const Attrs &attrs = {}) const {
     std::vector<const adead_tensor *> handles;
     for (const Tensor *tensor : operands) handles.push_back(detail::raw(tensor));

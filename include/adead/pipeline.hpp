@@ -8,27 +8,27 @@
 namespace adead {
 inline namespace ADEAD_HPP_MODE {
 
-/// Operations that are recorded and run as a whole: docs/pipelines.md. Each method records one, on the value so far; the
-/// first names all of its operands, or begin() or input() come before it. The first error is that of execute() or
-/// compile(); what follows it does nothing. One thread at a time.
+/// Records operations and runs them as a whole: docs/pipelines.md. Each method takes the previous result. The first
+/// names all operands, or follows begin() or input(). After an error, methods do nothing, and execute() or
+/// compile() returns it. One thread at a time may use it.
 class Pipeline : public Recorder {
  public:
   explicit Pipeline(detail::Shared context) : Recorder(std::move(context)) {}
 
-  /// Goes on from a tensor or an earlier value.
+  /// Continues with a tensor or an earlier value.
   Pipeline &begin(const PipelineOperand &operand) { return Recorder::begin(operand), *this; }
-  /// Goes on from a tensor that is given each time it runs.
+  /// Continues with a tensor that is passed at each run.
   Pipeline &input(DType dtype, Array<std::size_t> dims) { return Recorder::input(dtype, dims), *this; }
-  /// The same elements in another shape.
+  /// Reshapes the value.
   Pipeline &reshape(Array<std::size_t> dims) { return Recorder::reshape(dims), *this; }
-  /// The value so far comes out too: Compiled::run_all gives all of them.
+  /// Makes the value an output. Compiled::run_all returns all outputs.
   Pipeline &output() { return Recorder::output(), *this; }
-  /// Any operation, on all of its operands in its order: Value() is an optional one that is left out. An optional
-  /// operand that is itself computed is given so.
+  /// Records any operation, with all operands in its order; Value() is an absent one. Needed for an optional
+  /// operand that is itself computed.
   Pipeline &op(Op what, Array<PipelineOperand> operands, const Attrs &attrs = {}) {
     return Recorder::op(what, operands, attrs), *this;
   }
-  /// Adds a row to a product, which does it itself.
+  /// Adds a row to a matrix product, as a part of it.
   Pipeline &bias(const PipelineOperand &row) { return add(row); }
 
   /// `alpha*(a*b) + beta*c + bias`, then an activation.
@@ -122,7 +122,7 @@ class Pipeline : public Recorder {
     return begin(x).exp();
   }
 
-  /// The natural logarithm; NaN below 0.
+  /// The natural logarithm; NaN if x < 0.
   Pipeline &log() {
     return then(ADEAD_OK, Op::log, {}, {}), *this;
   }
@@ -130,7 +130,7 @@ class Pipeline : public Recorder {
     return begin(x).log();
   }
 
-  /// The square root; NaN below 0.
+  /// The square root; NaN if x < 0.
   Pipeline &sqrt() {
     return then(ADEAD_OK, Op::sqrt, {}, {}), *this;
   }
@@ -170,7 +170,7 @@ class Pipeline : public Recorder {
     return begin(x).tanh();
   }
 
-  /// The Gaussian error linear unit, by the error function or by tanh.
+  /// The Gaussian error linear unit, with erf or tanh.
   Pipeline &gelu(const GeluOptions &options = {}) {
     Attrs attrs;
     adead_status status = ADEAD_OK;
@@ -189,7 +189,7 @@ class Pipeline : public Recorder {
     return begin(x).silu();
   }
 
-  /// `e^x` over its sum, along an axis.
+  /// `e^x` divided by its sum along an axis.
   Pipeline &softmax(const SoftmaxOptions &options = {}) {
     Attrs attrs;
     adead_status status = ADEAD_OK;
@@ -200,7 +200,7 @@ class Pipeline : public Recorder {
     return begin(x).softmax(options);
   }
 
-  /// The sum along axes or of all; of nothing +0.
+  /// The sum over some or all axes; +0 for no elements.
   Pipeline &sum(const SumOptions &options = {}) {
     Attrs attrs;
     adead_status status = ADEAD_OK;
@@ -213,7 +213,7 @@ class Pipeline : public Recorder {
     return begin(x).sum(options);
   }
 
-  /// The mean along axes or of all; of nothing NaN.
+  /// The mean over some or all axes; NaN for no elements.
   Pipeline &mean(const MeanOptions &options = {}) {
     Attrs attrs;
     adead_status status = ADEAD_OK;
@@ -226,7 +226,7 @@ class Pipeline : public Recorder {
     return begin(x).mean(options);
   }
 
-  /// The maximum along axes or of all; NaN wins. `invalid_argument` of nothing.
+  /// The maximum over some or all axes; NaN propagates. `invalid_argument` for no elements.
   Pipeline &max(const MaxOptions &options = {}) {
     Attrs attrs;
     adead_status status = ADEAD_OK;
@@ -239,7 +239,7 @@ class Pipeline : public Recorder {
     return begin(x).max(options);
   }
 
-  /// The lowest index of the maximum, i64. `invalid_argument` of nothing.
+  /// The index of the first maximum, i64. `invalid_argument` for no elements.
   Pipeline &argmax(const ArgmaxOptions &options = {}) {
     Attrs attrs;
     adead_status status = ADEAD_OK;
@@ -252,7 +252,7 @@ class Pipeline : public Recorder {
     return begin(x).argmax(options);
   }
 
-  /// Mean and variance normalised over the last axis, of x or of x + residual.
+  /// Normalises mean and variance over the last axis, of x or x + residual.
   Pipeline &layernorm(const LayernormOptions &options = {}) {
     Attrs attrs;
     adead_status status = ADEAD_OK;
@@ -263,7 +263,7 @@ class Pipeline : public Recorder {
     return begin(x).layernorm(options);
   }
 
-  /// Root mean square normalised over the last axis, of x or of x + residual.
+  /// Normalises the root mean square over the last axis, of x or x + residual.
   Pipeline &rmsnorm(const RmsnormOptions &options = {}) {
     Attrs attrs;
     adead_status status = ADEAD_OK;
@@ -274,7 +274,7 @@ class Pipeline : public Recorder {
     return begin(x).rmsnorm(options);
   }
 
-  /// Softmax-weighted values: scaled dot-product attention.
+  /// Scaled dot-product attention: values weighted by softmax.
   Pipeline &attention(const PipelineOperand &k, const PipelineOperand &v, const AttentionOptions &options = {}) {
     Attrs attrs;
     adead_status status = ADEAD_OK;
@@ -298,7 +298,7 @@ class Pipeline : public Recorder {
     return begin(x).ffn(w1, w2, options);
   }
 
-  /// Rows of a table by id.
+  /// Looks up rows of a table by id.
   Pipeline &embedding(const PipelineOperand &ids) {
     return then(ADEAD_OK, Op::embedding, {}, {of(ids)}), *this;
   }
@@ -306,7 +306,7 @@ class Pipeline : public Recorder {
     return begin(table).embedding(ids);
   }
 
-  /// The axes permuted.
+  /// Permutes the axes.
   Pipeline &transpose(const TransposeOptions &options = {}) {
     Attrs attrs;
     adead_status status = ADEAD_OK;
@@ -317,7 +317,7 @@ class Pipeline : public Recorder {
     return begin(x).transpose(options);
   }
 
-  /// Tensors joined along an axis.
+  /// Joins tensors along an axis.
   Pipeline &concat(Array<PipelineOperand> x, const ConcatOptions &options = {}) {
     Attrs attrs;
     adead_status status = ADEAD_OK;
@@ -327,7 +327,7 @@ class Pipeline : public Recorder {
     return then(status, Op::concat, attrs, all), *this;
   }
 
-  /// Another element type.
+  /// Converts to another dtype.
   Pipeline &cast(const CastOptions &options = {}) {
     Attrs attrs;
     adead_status status = ADEAD_OK;
@@ -338,7 +338,7 @@ class Pipeline : public Recorder {
     return begin(x).cast(options);
   }
 
-  /// The largest integer that is not above x.
+  /// The largest integer <= x.
   Pipeline &floor() {
     return then(ADEAD_OK, Op::floor, {}, {}), *this;
   }
@@ -346,7 +346,7 @@ class Pipeline : public Recorder {
     return begin(x).floor();
   }
 
-  /// The nearest integer; ties go to the even one.
+  /// The nearest integer; ties go to even.
   Pipeline &round() {
     return then(ADEAD_OK, Op::round, {}, {}), *this;
   }
@@ -362,7 +362,7 @@ class Pipeline : public Recorder {
     return begin(x).erf();
   }
 
-  /// `minimum(maximum(x, min), max)`; NaN wins, and -0 is below +0.
+  /// `minimum(maximum(x, min), max)`; NaN propagates, and -0 < +0.
   Pipeline &clamp(const ClampOptions &options = {}) {
     Attrs attrs;
     adead_status status = ADEAD_OK;
@@ -374,7 +374,7 @@ class Pipeline : public Recorder {
     return begin(x).clamp(options);
   }
 
-  /// The larger of a and b; NaN wins, and -0 is below +0.
+  /// The larger of a and b; NaN propagates, and -0 < +0.
   Pipeline &maximum(const PipelineOperand &b) {
     return then(ADEAD_OK, Op::maximum, {}, {of(b)}), *this;
   }
@@ -382,7 +382,7 @@ class Pipeline : public Recorder {
     return begin(a).maximum(b);
   }
 
-  /// The smaller of a and b; NaN wins, and -0 is below +0.
+  /// The smaller of a and b; NaN propagates, and -0 < +0.
   Pipeline &minimum(const PipelineOperand &b) {
     return then(ADEAD_OK, Op::minimum, {}, {of(b)}), *this;
   }
@@ -390,7 +390,7 @@ class Pipeline : public Recorder {
     return begin(a).minimum(b);
   }
 
-  /// The sine of an angle in radians; NaN of an infinity.
+  /// The sine of x in radians; NaN if x is infinite.
   Pipeline &sin() {
     return then(ADEAD_OK, Op::sin, {}, {}), *this;
   }
@@ -398,7 +398,7 @@ class Pipeline : public Recorder {
     return begin(x).sin();
   }
 
-  /// The cosine of an angle in radians; NaN of an infinity.
+  /// The cosine of x in radians; NaN if x is infinite.
   Pipeline &cos() {
     return then(ADEAD_OK, Op::cos, {}, {}), *this;
   }
@@ -406,7 +406,7 @@ class Pipeline : public Recorder {
     return begin(x).cos();
   }
 
-  /// `log(1 + x)`, accurate near 0 too; NaN below -1.
+  /// `log(1 + x)`, also accurate near 0; NaN if x < -1.
   Pipeline &log1p() {
     return then(ADEAD_OK, Op::log1p, {}, {}), *this;
   }
@@ -414,7 +414,7 @@ class Pipeline : public Recorder {
     return begin(x).log1p();
   }
 
-  /// `e^x - 1`, accurate near 0 too.
+  /// `e^x - 1`, also accurate near 0.
   Pipeline &expm1() {
     return then(ADEAD_OK, Op::expm1, {}, {}), *this;
   }
@@ -422,7 +422,7 @@ class Pipeline : public Recorder {
     return begin(x).expm1();
   }
 
-  /// `a^b`; NaN of a negative a unless b is an integer.
+  /// `a^b`; NaN for a finite a < 0 and a finite b that is not an integer.
   Pipeline &pow(const PipelineOperand &b) {
     return then(ADEAD_OK, Op::pow, {}, {of(b)}), *this;
   }
@@ -430,7 +430,7 @@ class Pipeline : public Recorder {
     return begin(a).pow(b);
   }
 
-  /// The minimum along axes or of all; NaN wins. `invalid_argument` of nothing.
+  /// The minimum over some or all axes; NaN propagates. `invalid_argument` for no elements.
   Pipeline &min(const MinOptions &options = {}) {
     Attrs attrs;
     adead_status status = ADEAD_OK;
@@ -443,7 +443,7 @@ class Pipeline : public Recorder {
     return begin(x).min(options);
   }
 
-  /// The lowest index of the minimum, i64. `invalid_argument` of nothing.
+  /// The index of the first minimum, i64. `invalid_argument` for no elements.
   Pipeline &argmin(const ArgminOptions &options = {}) {
     Attrs attrs;
     adead_status status = ADEAD_OK;
@@ -456,7 +456,7 @@ class Pipeline : public Recorder {
     return begin(x).argmin(options);
   }
 
-  /// The product along axes or of all; of nothing 1.
+  /// The product over some or all axes; 1 for no elements.
   Pipeline &prod(const ProdOptions &options = {}) {
     Attrs attrs;
     adead_status status = ADEAD_OK;
@@ -469,7 +469,7 @@ class Pipeline : public Recorder {
     return begin(x).prod(options);
   }
 
-  /// Every axis from a start to a stop, by steps.
+  /// Slices every axis from a start to a stop, in steps.
   Pipeline &slice(const SliceOptions &options = {}) {
     Attrs attrs;
     adead_status status = ADEAD_OK;
@@ -482,7 +482,7 @@ class Pipeline : public Recorder {
     return begin(x).slice(options);
   }
 
-  /// A value put before and behind every axis.
+  /// Pads every axis with a value, before and after.
   Pipeline &pad(const PipelineOperand &value, const PadOptions &options = {}) {
     Attrs attrs;
     adead_status status = ADEAD_OK;
@@ -494,7 +494,7 @@ class Pipeline : public Recorder {
     return begin(x).pad(value, options);
   }
 
-  /// Elements along an axis by index.
+  /// Gathers elements along an axis by index.
   Pipeline &gather(const PipelineOperand &ids, const GatherOptions &options = {}) {
     Attrs attrs;
     adead_status status = ADEAD_OK;
@@ -505,7 +505,7 @@ class Pipeline : public Recorder {
     return begin(x).gather(ids, options);
   }
 
-  /// Pairs of elements of the last axis turned by angles.
+  /// Rotates pairs of elements of the last axis by angles.
   Pipeline &rope(const PipelineOperand &cos, const PipelineOperand &sin, const RopeOptions &options = {}) {
     Attrs attrs;
     adead_status status = ADEAD_OK;
@@ -516,7 +516,7 @@ class Pipeline : public Recorder {
     return begin(x).rope(cos, sin, options);
   }
 
-  /// The sums of an axis's elements up to each.
+  /// The cumulative sums along an axis.
   Pipeline &cumsum(const CumsumOptions &options = {}) {
     Attrs attrs;
     adead_status status = ADEAD_OK;
@@ -527,7 +527,7 @@ class Pipeline : public Recorder {
     return begin(x).cumsum(options);
   }
 
-  /// The k greatest elements along an axis, the greatest first; of equals the one with the lower index.
+  /// The k greatest elements along an axis, greatest first; ties go to the lower index.
   Pipeline &topk(const TopkOptions &options = {}) {
     Attrs attrs;
     adead_status status = ADEAD_OK;
@@ -539,7 +539,7 @@ class Pipeline : public Recorder {
     return begin(x).topk(options);
   }
 
-  /// The indices of the k greatest elements along an axis, i64; of equals the lower one first.
+  /// The indices of the k greatest elements along an axis, i64; ties go to the lower index.
   Pipeline &argtopk(const ArgtopkOptions &options = {}) {
     Attrs attrs;
     adead_status status = ADEAD_OK;
@@ -560,7 +560,7 @@ class Pipeline : public Recorder {
     return begin(a).equal(b);
   }
 
-  /// Whether a does not equal b; true of NaN.
+  /// Whether a differs from b; true for NaN.
   Pipeline &not_equal(const PipelineOperand &b) {
     return then(ADEAD_OK, Op::not_equal, {}, {of(b)}), *this;
   }
@@ -568,7 +568,7 @@ class Pipeline : public Recorder {
     return begin(a).not_equal(b);
   }
 
-  /// Whether a is below b; false of NaN.
+  /// Whether `a < b`; false for NaN.
   Pipeline &less(const PipelineOperand &b) {
     return then(ADEAD_OK, Op::less, {}, {of(b)}), *this;
   }
@@ -576,7 +576,7 @@ class Pipeline : public Recorder {
     return begin(a).less(b);
   }
 
-  /// Whether a is below b or equals it; false of NaN.
+  /// Whether `a <= b`; false for NaN.
   Pipeline &less_equal(const PipelineOperand &b) {
     return then(ADEAD_OK, Op::less_equal, {}, {of(b)}), *this;
   }
@@ -584,7 +584,7 @@ class Pipeline : public Recorder {
     return begin(a).less_equal(b);
   }
 
-  /// Whether a is above b; false of NaN.
+  /// Whether `a > b`; false for NaN.
   Pipeline &greater(const PipelineOperand &b) {
     return then(ADEAD_OK, Op::greater, {}, {of(b)}), *this;
   }
@@ -592,7 +592,7 @@ class Pipeline : public Recorder {
     return begin(a).greater(b);
   }
 
-  /// Whether a is above b or equals it; false of NaN.
+  /// Whether `a >= b`; false for NaN.
   Pipeline &greater_equal(const PipelineOperand &b) {
     return then(ADEAD_OK, Op::greater_equal, {}, {of(b)}), *this;
   }
@@ -600,7 +600,7 @@ class Pipeline : public Recorder {
     return begin(a).greater_equal(b);
   }
 
-  /// Elements of a where the condition is true, and of b elsewhere.
+  /// Selects from a where the condition is true, and from b elsewhere.
   Pipeline &where(const PipelineOperand &a, const PipelineOperand &b) {
     return then(ADEAD_OK, Op::where, {}, {of(a), of(b)}), *this;
   }

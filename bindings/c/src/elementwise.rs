@@ -10,10 +10,10 @@ use crate::tensor::adead_tensor;
 use adead_core::contract::GeluForm;
 use adead_core::{Attrs, Op};
 
-/// Which form of gelu, one of `ADEAD_GELU_…`.
+/// The form of gelu, one of `ADEAD_GELU_…`.
 pub type adead_gelu_form = i32;
 
-/// `a + b`, element by element with NumPy's broadcasting. Operands f32, f16 or bf16, both the same.
+/// `a + b`, element by element with NumPy's broadcasting. Both have the same dtype: f32, f16 or bf16.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_add(
     context: *const adead_context,
@@ -25,7 +25,7 @@ pub unsafe extern "C" fn adead_tensor_add(
     unsafe { run_guarded(context, Op::Add, &Attrs::DEFAULT, &[a, b], out) }
 }
 
-/// `a − b`, element by element with NumPy's broadcasting. Operands f32, f16 or bf16, both the same.
+/// `a − b`, element by element with NumPy's broadcasting. Both have the same dtype: f32, f16 or bf16.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_sub(
     context: *const adead_context,
@@ -37,7 +37,7 @@ pub unsafe extern "C" fn adead_tensor_sub(
     unsafe { run_guarded(context, Op::Sub, &Attrs::DEFAULT, &[a, b], out) }
 }
 
-/// `a·b`, element by element with NumPy's broadcasting. Operands f32, f16 or bf16, both the same.
+/// `a·b`, element by element with NumPy's broadcasting. Both have the same dtype: f32, f16 or bf16.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_mul(
     context: *const adead_context,
@@ -49,7 +49,7 @@ pub unsafe extern "C" fn adead_tensor_mul(
     unsafe { run_guarded(context, Op::Mul, &Attrs::DEFAULT, &[a, b], out) }
 }
 
-/// `a / b`, element by element with NumPy's broadcasting. Operands f32, f16 or bf16, both the same.
+/// `a / b`, element by element with NumPy's broadcasting. Both have the same dtype: f32, f16 or bf16.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_div(
     context: *const adead_context,
@@ -61,7 +61,7 @@ pub unsafe extern "C" fn adead_tensor_div(
     unsafe { run_guarded(context, Op::Div, &Attrs::DEFAULT, &[a, b], out) }
 }
 
-/// The larger of a and b, element by element with NumPy's broadcasting; NaN wins, and −0 is below +0. Operands f32, f16 or bf16, both the same.
+/// The larger of a and b, element by element with NumPy's broadcasting; NaN propagates, and −0 < +0. Both have the same dtype: f32, f16 or bf16.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_maximum(
     context: *const adead_context,
@@ -73,7 +73,7 @@ pub unsafe extern "C" fn adead_tensor_maximum(
     unsafe { run_guarded(context, Op::Maximum, &Attrs::DEFAULT, &[a, b], out) }
 }
 
-/// The smaller of a and b, element by element with NumPy's broadcasting; NaN wins, and −0 is below +0. Operands f32, f16 or bf16, both the same.
+/// The smaller of a and b, element by element with NumPy's broadcasting; NaN propagates, and −0 < +0. Both have the same dtype: f32, f16 or bf16.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_minimum(
     context: *const adead_context,
@@ -85,7 +85,7 @@ pub unsafe extern "C" fn adead_tensor_minimum(
     unsafe { run_guarded(context, Op::Minimum, &Attrs::DEFAULT, &[a, b], out) }
 }
 
-/// `a^b`, element by element with NumPy's broadcasting; NaN of a negative a unless b is an integer. Operands f32, f16 or bf16, both the same.
+/// `a^b`, element by element with NumPy's broadcasting; NaN for a finite a < 0 and a finite b that is not an integer. Both have the same dtype: f32, f16 or bf16.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_pow(
     context: *const adead_context,
@@ -97,7 +97,7 @@ pub unsafe extern "C" fn adead_tensor_pow(
     unsafe { run_guarded(context, Op::Pow, &Attrs::DEFAULT, &[a, b], out) }
 }
 
-/// Whether a equals b, element by element with NumPy's broadcasting; NaN equals nothing, and −0 equals +0. Operands of one dtype, any; the result is bool.
+/// Whether a equals b, element by element with NumPy's broadcasting; NaN equals nothing, and −0 equals +0. Takes any dtype, the same for both. Returns bool.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_equal(
     context: *const adead_context,
@@ -109,7 +109,7 @@ pub unsafe extern "C" fn adead_tensor_equal(
     unsafe { run_guarded(context, Op::Equal, &Attrs::DEFAULT, &[a, b], out) }
 }
 
-/// Whether a does not equal b, element by element with NumPy's broadcasting; true of NaN. Operands of one dtype, any; the result is bool.
+/// Whether a differs from b, element by element with NumPy's broadcasting; true for NaN. Takes any dtype, the same for both. Returns bool.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_not_equal(
     context: *const adead_context,
@@ -121,7 +121,7 @@ pub unsafe extern "C" fn adead_tensor_not_equal(
     unsafe { run_guarded(context, Op::NotEqual, &Attrs::DEFAULT, &[a, b], out) }
 }
 
-/// Whether a is below b, element by element with NumPy's broadcasting; false of NaN. Operands of one dtype, any; the result is bool.
+/// Whether `a < b`, element by element with NumPy's broadcasting; false for NaN. Takes any dtype, the same for both. Returns bool.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_less(
     context: *const adead_context,
@@ -133,7 +133,7 @@ pub unsafe extern "C" fn adead_tensor_less(
     unsafe { run_guarded(context, Op::Less, &Attrs::DEFAULT, &[a, b], out) }
 }
 
-/// Whether a is below b or equals it, element by element with NumPy's broadcasting; false of NaN. Operands of one dtype, any; the result is bool.
+/// Whether `a ≤ b`, element by element with NumPy's broadcasting; false for NaN. Takes any dtype, the same for both. Returns bool.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_less_equal(
     context: *const adead_context,
@@ -145,7 +145,7 @@ pub unsafe extern "C" fn adead_tensor_less_equal(
     unsafe { run_guarded(context, Op::LessEqual, &Attrs::DEFAULT, &[a, b], out) }
 }
 
-/// Whether a is above b, element by element with NumPy's broadcasting; false of NaN. Operands of one dtype, any; the result is bool.
+/// Whether `a > b`, element by element with NumPy's broadcasting; false for NaN. Takes any dtype, the same for both. Returns bool.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_greater(
     context: *const adead_context,
@@ -157,7 +157,7 @@ pub unsafe extern "C" fn adead_tensor_greater(
     unsafe { run_guarded(context, Op::Greater, &Attrs::DEFAULT, &[a, b], out) }
 }
 
-/// Whether a is above b or equals it, element by element with NumPy's broadcasting; false of NaN. Operands of one dtype, any; the result is bool.
+/// Whether `a ≥ b`, element by element with NumPy's broadcasting; false for NaN. Takes any dtype, the same for both. Returns bool.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_greater_equal(
     context: *const adead_context,
@@ -214,7 +214,7 @@ pub unsafe extern "C" fn adead_tensor_exp(
     unsafe { run_guarded(context, Op::Exp, &Attrs::DEFAULT, &[x], out) }
 }
 
-/// The natural logarithm, element by element; NaN below 0.
+/// The natural logarithm, element by element; NaN if x < 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_log(
     context: *const adead_context,
@@ -225,7 +225,7 @@ pub unsafe extern "C" fn adead_tensor_log(
     unsafe { run_guarded(context, Op::Log, &Attrs::DEFAULT, &[x], out) }
 }
 
-/// The square root, element by element; NaN below 0.
+/// The square root, element by element; NaN if x < 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_sqrt(
     context: *const adead_context,
@@ -280,7 +280,7 @@ pub unsafe extern "C" fn adead_tensor_tanh(
     unsafe { run_guarded(context, Op::Tanh, &Attrs::DEFAULT, &[x], out) }
 }
 
-/// The Gaussian error linear unit, by the error function or by tanh, element by element.
+/// The Gaussian error linear unit, with erf or tanh, element by element.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_gelu(
     context: *const adead_context,
@@ -309,7 +309,7 @@ pub unsafe extern "C" fn adead_tensor_silu(
     unsafe { run_guarded(context, Op::Silu, &Attrs::DEFAULT, &[x], out) }
 }
 
-/// The largest integer that is not above x, element by element.
+/// The largest integer ≤ x, element by element.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_floor(
     context: *const adead_context,
@@ -320,7 +320,7 @@ pub unsafe extern "C" fn adead_tensor_floor(
     unsafe { run_guarded(context, Op::Floor, &Attrs::DEFAULT, &[x], out) }
 }
 
-/// The nearest integer, element by element; ties go to the even one.
+/// The nearest integer, element by element; ties go to even.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_round(
     context: *const adead_context,
@@ -342,7 +342,7 @@ pub unsafe extern "C" fn adead_tensor_erf(
     unsafe { run_guarded(context, Op::Erf, &Attrs::DEFAULT, &[x], out) }
 }
 
-/// `minimum(maximum(x, min), max)`, element by element; NaN wins, and −0 is below +0.
+/// `minimum(maximum(x, min), max)`, element by element; NaN propagates, and −0 < +0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_clamp(
     context: *const adead_context,
@@ -355,7 +355,7 @@ pub unsafe extern "C" fn adead_tensor_clamp(
     unsafe { run_guarded(context, Op::Clamp, &Attrs { min, max, ..Attrs::default() }, &[x], out) }
 }
 
-/// The sine of an angle in radians, element by element; NaN of an infinity.
+/// The sine of x in radians, element by element; NaN if x is infinite.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_sin(
     context: *const adead_context,
@@ -366,7 +366,7 @@ pub unsafe extern "C" fn adead_tensor_sin(
     unsafe { run_guarded(context, Op::Sin, &Attrs::DEFAULT, &[x], out) }
 }
 
-/// The cosine of an angle in radians, element by element; NaN of an infinity.
+/// The cosine of x in radians, element by element; NaN if x is infinite.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_cos(
     context: *const adead_context,
@@ -377,7 +377,7 @@ pub unsafe extern "C" fn adead_tensor_cos(
     unsafe { run_guarded(context, Op::Cos, &Attrs::DEFAULT, &[x], out) }
 }
 
-/// `log(1 + x)`, accurate near 0 too, element by element; NaN below −1.
+/// `log(1 + x)`, also accurate near 0, element by element; NaN if x < −1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_log1p(
     context: *const adead_context,
@@ -388,7 +388,7 @@ pub unsafe extern "C" fn adead_tensor_log1p(
     unsafe { run_guarded(context, Op::Log1p, &Attrs::DEFAULT, &[x], out) }
 }
 
-/// `e^x − 1`, accurate near 0 too, element by element.
+/// `e^x − 1`, also accurate near 0, element by element.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_expm1(
     context: *const adead_context,

@@ -30,7 +30,7 @@ fn place(use_gpu: i32, device: i32) -> Place {
 fn host_values(count: usize, value: f32) -> Result<Vec<f32>> {
     let mut values = Vec::new();
     if values.try_reserve_exact(count).is_err() {
-        fail!(OutOfMemory, "no {} bytes of host memory", count.saturating_mul(size_of::<f32>()));
+        fail!(OutOfMemory, "can't allocate {} bytes", count.saturating_mul(size_of::<f32>()));
     }
     values.resize(count, value);
     Ok(values)
@@ -341,7 +341,9 @@ pub unsafe extern "C" fn adead_flat_async_upload_batch(
 ) -> adead_status {
     locked(|table| {
         let at = table.stream(stream)?.0;
-        let Ok(count) = usize::try_from(batch) else { fail!(InvalidArgument, "a batch of {batch} matrices") };
+        let Ok(count) = usize::try_from(batch) else {
+            fail!(InvalidArgument, "batch is {batch}; it can't be negative")
+        };
         // SAFETY: the caller vouches for the pointers.
         let (matrices, values, counts) = unsafe {
             (array(matrices, count, "matrices")?, array(values, count, "values")?, array(counts, count, "counts")?)

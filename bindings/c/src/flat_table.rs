@@ -97,7 +97,7 @@ impl Table {
     pub fn reserve(&mut self) -> Result<()> {
         let count = self.slots.len();
         if count >= u32::MAX as usize {
-            fail!(OutOfMemory, "there are {count} matrices and streams, the most that are possible");
+            fail!(OutOfMemory, "{count} matrices and streams exist, the maximum");
         }
         // Reserve for every slot, so that freeing never allocates.
         if self.slots.try_reserve(1).is_err() || self.freed.try_reserve(count + 1 - self.freed.len()).is_err() {
@@ -124,16 +124,16 @@ impl Table {
         let own = [Kind::Matrix, Kind::Stream].into_iter().find(|&own| own as u64 == bits >> KIND_SHIFT);
         let place = (bits & u64::from(u32::MAX)) as usize;
         let (Some(own), true) = (own, (1..=self.slots.len()).contains(&place)) else {
-            fail!(InvalidArgument, "{handle} is no handle; {wanted} is wanted");
+            fail!(InvalidArgument, "{handle} is not a handle; expected {wanted}");
         };
         if own != kind {
-            fail!(InvalidArgument, "{handle} is {}; {wanted} is wanted", own.name());
+            fail!(InvalidArgument, "{handle} is {}; expected {wanted}", own.name());
         }
         let slot = &mut self.slots[place - 1];
         let current = slot.generation == bits >> GENERATION_SHIFT & GENERATIONS;
         match &mut slot.entry {
             Some(entry) if current && entry.kind() == kind => Ok((place - 1, entry)),
-            _ => fail!(InvalidArgument, "{handle} was {wanted} and is freed"),
+            _ => fail!(InvalidArgument, "{handle} was {wanted}, now freed"),
         }
     }
 
@@ -184,16 +184,16 @@ pub fn id(at: Place) -> Result<String> {
     let Place { use_gpu, device } = at;
     if !use_gpu {
         if device != 0 {
-            fail!(InvalidArgument, "device {device} of the CPU: there is one, number 0");
+            fail!(InvalidArgument, "device is {device}; the CPU has only device 0");
         }
         return Ok("cpu".into());
     }
     let gpus = gpu_count()?;
     if device < 0 {
-        fail!(InvalidArgument, "GPU {device}: they are numbered from 0");
+        fail!(InvalidArgument, "GPU {device}: the first GPU is 0");
     }
     if device >= gpus {
-        fail!(BackendUnavailable, "GPU {device} of {gpus}, which are numbered from 0");
+        fail!(BackendUnavailable, "GPU {device}: this machine has {gpus}, numbered from 0");
     }
     Ok(gpu(device as usize)?.info.id.clone())
 }
@@ -201,7 +201,7 @@ pub fn id(at: Place) -> Result<String> {
 /// Returns the number of values of a matrix.
 pub fn count_of(rows: i64, cols: i64) -> Result<usize> {
     if rows < 0 || cols < 0 {
-        fail!(InvalidArgument, "[{rows}, {cols}]: a matrix has no negative size");
+        fail!(InvalidArgument, "[{rows}, {cols}]: a size can't be negative");
     }
     match rows.checked_mul(cols).filter(|count| count.checked_mul(size_of::<f32>() as i64).is_some()) {
         Some(count) => Ok(count as usize),
@@ -240,7 +240,7 @@ impl Table {
     /// Checks that a stream belongs to the device at a place; 0 is the device's own stream.
     pub fn check_stream(&mut self, handle: adead_flat_handle, at: Place) -> Result<()> {
         if handle != 0 && self.stream(handle)?.0 != at {
-            fail!(InvalidArgument, "the stream is of another device than the matrix");
+            fail!(InvalidArgument, "the stream and the matrix are on different devices");
         }
         self.device(at).map(drop)
     }
@@ -282,10 +282,13 @@ impl Table {
             }
             let matrix = self.matrix(handle)?;
             if handle == result {
-                fail!(InvalidArgument, "{op}: the result is operand {i} too");
+                fail!(InvalidArgument, "{op}: the result is also operand {i}");
             }
             if matrix.place != at {
-                fail!(InvalidArgument, "{op}: operand {i} is on another device than the result; adead_flat_to copies");
+                fail!(
+                    InvalidArgument,
+                    "{op}: operand {i} is on another device than the result; copy it (adead_flat_to)"
+                );
             }
             matrices.push(Some((matrix.buffer.clone(), matrix.meta()?)));
         }

@@ -81,7 +81,7 @@ pub unsafe extern "C" fn adead_outcome_output(
             Some(tensor) => out.give(adead_tensor(tensor.clone())),
             None => {
                 let names: Vec<_> = outcome.outcome.outputs.iter().map(|(name, _)| name.as_str()).collect();
-                fail!(InvalidArgument, "no output '{name}': there are {}", names.join(", "))
+                fail!(InvalidArgument, "no output '{name}': the outputs are {}", names.join(", "))
             }
         }
         Ok(())

@@ -9,10 +9,10 @@ use crate::status::{adead_status, guard};
 use crate::tensor::{adead_dtype, adead_tensor};
 use adead_core::{Attrs, Op};
 
-/// The sum along axes or of all; of nothing +0.
+/// The sum over some or all axes; +0 for no elements.
 ///
-/// `axis` is one axis (negative ones count from the end) or `ADEAD_AXIS_ALL`. `keepdim` not 0 keeps the axis as 1.
-/// For several axes at once set the attribute `axes` and call `adead_op_run`.
+/// `axis` is one axis (negative ones count from the end) or `ADEAD_AXIS_ALL`. `keepdim` not 0 keeps it, with length 1.
+/// For several axes, set the attribute `axes` and call `adead_op_run`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_sum(
     context: *const adead_context,
@@ -25,10 +25,10 @@ pub unsafe extern "C" fn adead_tensor_sum(
     unsafe { run_guarded(context, Op::Sum, &reduction(axis, keepdim), &[x], out) }
 }
 
-/// The mean along axes or of all; of nothing NaN.
+/// The mean over some or all axes; NaN for no elements.
 ///
-/// `axis` is one axis (negative ones count from the end) or `ADEAD_AXIS_ALL`. `keepdim` not 0 keeps the axis as 1.
-/// For several axes at once set the attribute `axes` and call `adead_op_run`.
+/// `axis` is one axis (negative ones count from the end) or `ADEAD_AXIS_ALL`. `keepdim` not 0 keeps it, with length 1.
+/// For several axes, set the attribute `axes` and call `adead_op_run`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_mean(
     context: *const adead_context,
@@ -41,10 +41,10 @@ pub unsafe extern "C" fn adead_tensor_mean(
     unsafe { run_guarded(context, Op::Mean, &reduction(axis, keepdim), &[x], out) }
 }
 
-/// The maximum along axes or of all; NaN wins. `invalid_argument` of nothing.
+/// The maximum over some or all axes; NaN propagates. `invalid_argument` for no elements.
 ///
-/// `axis` is one axis (negative ones count from the end) or `ADEAD_AXIS_ALL`. `keepdim` not 0 keeps the axis as 1.
-/// For several axes at once set the attribute `axes` and call `adead_op_run`.
+/// `axis` is one axis (negative ones count from the end) or `ADEAD_AXIS_ALL`. `keepdim` not 0 keeps it, with length 1.
+/// For several axes, set the attribute `axes` and call `adead_op_run`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_max(
     context: *const adead_context,
@@ -57,10 +57,10 @@ pub unsafe extern "C" fn adead_tensor_max(
     unsafe { run_guarded(context, Op::Max, &reduction(axis, keepdim), &[x], out) }
 }
 
-/// The lowest index of the maximum. `invalid_argument` of nothing.
+/// The index of the first maximum. `invalid_argument` for no elements.
 ///
-/// `axis` is one axis (negative ones count from the end) or `ADEAD_AXIS_ALL`. `keepdim` not 0 keeps the axis as 1.
-/// The index is of type `dtype`: i64, i32 or u32.
+/// `axis` is one axis (negative ones count from the end) or `ADEAD_AXIS_ALL`. `keepdim` not 0 keeps it, with length 1.
+/// `dtype` is the type of the index: i64, i32 or u32.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_argmax(
     context: *const adead_context,
@@ -77,10 +77,10 @@ pub unsafe extern "C" fn adead_tensor_argmax(
     })
 }
 
-/// The minimum along axes or of all; NaN wins. `invalid_argument` of nothing.
+/// The minimum over some or all axes; NaN propagates. `invalid_argument` for no elements.
 ///
-/// `axis` is one axis (negative ones count from the end) or `ADEAD_AXIS_ALL`. `keepdim` not 0 keeps the axis as 1.
-/// For several axes at once set the attribute `axes` and call `adead_op_run`.
+/// `axis` is one axis (negative ones count from the end) or `ADEAD_AXIS_ALL`. `keepdim` not 0 keeps it, with length 1.
+/// For several axes, set the attribute `axes` and call `adead_op_run`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_min(
     context: *const adead_context,
@@ -93,10 +93,10 @@ pub unsafe extern "C" fn adead_tensor_min(
     unsafe { run_guarded(context, Op::Min, &reduction(axis, keepdim), &[x], out) }
 }
 
-/// The lowest index of the minimum. `invalid_argument` of nothing.
+/// The index of the first minimum. `invalid_argument` for no elements.
 ///
-/// `axis` is one axis (negative ones count from the end) or `ADEAD_AXIS_ALL`. `keepdim` not 0 keeps the axis as 1.
-/// The index is of type `dtype`: i64, i32 or u32.
+/// `axis` is one axis (negative ones count from the end) or `ADEAD_AXIS_ALL`. `keepdim` not 0 keeps it, with length 1.
+/// `dtype` is the type of the index: i64, i32 or u32.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_argmin(
     context: *const adead_context,
@@ -113,10 +113,10 @@ pub unsafe extern "C" fn adead_tensor_argmin(
     })
 }
 
-/// The product along axes or of all; of nothing 1.
+/// The product over some or all axes; 1 for no elements.
 ///
-/// `axis` is one axis (negative ones count from the end) or `ADEAD_AXIS_ALL`. `keepdim` not 0 keeps the axis as 1.
-/// For several axes at once set the attribute `axes` and call `adead_op_run`.
+/// `axis` is one axis (negative ones count from the end) or `ADEAD_AXIS_ALL`. `keepdim` not 0 keeps it, with length 1.
+/// For several axes, set the attribute `axes` and call `adead_op_run`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_prod(
     context: *const adead_context,

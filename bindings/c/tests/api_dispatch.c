@@ -68,7 +68,7 @@ static void sets(adead_context *context) {
   CHECK(!strcmp(it.id, "cpu") && !strcmp(it.reason, "cpu was forced"));
   OK(adead_tensor_tanh(context, x, &after));
   CHECK(same(before, after));
-  FAILS(adead_context_force(context, "cuda:7"), ADEAD_INVALID_ARGUMENT, "no device 'cuda:7': there are cpu");
+  FAILS(adead_context_force(context, "cuda:7"), ADEAD_INVALID_ARGUMENT, "no device 'cuda:7': the devices are cpu");
   FAILS(adead_context_force(NULL, "cpu"), ADEAD_INVALID_ARGUMENT, "context is NULL");
   OK(adead_context_force(context, NULL));
   OK(adead_context_set_threshold(context, ADEAD_FAMILY_FUNCTION, ADEAD_NO_THRESHOLD));

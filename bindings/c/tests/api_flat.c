@@ -102,26 +102,26 @@ static void misuse_is_a_status(void) {
   float room[6];
   OK(adead_flat_stream_create(0, 0, &stream));
 
-  FAILS(adead_flat_free(0), ADEAD_INVALID_ARGUMENT, "0 is no handle; a matrix is wanted");
-  FAILS(adead_flat_free(-5), ADEAD_INVALID_ARGUMENT, "-5 is no handle");
-  FAILS(adead_flat_free(INT64_MAX), ADEAD_INVALID_ARGUMENT, "is no handle");
-  FAILS(adead_flat_free(a + 1000), ADEAD_INVALID_ARGUMENT, "is no handle");
-  FAILS(adead_flat_free(stream), ADEAD_INVALID_ARGUMENT, "is a stream; a matrix is wanted");
-  FAILS(adead_flat_stream_sync(a), ADEAD_INVALID_ARGUMENT, "is a matrix; a stream is wanted");
+  FAILS(adead_flat_free(0), ADEAD_INVALID_ARGUMENT, "0 is not a handle; expected a matrix");
+  FAILS(adead_flat_free(-5), ADEAD_INVALID_ARGUMENT, "-5 is not a handle");
+  FAILS(adead_flat_free(INT64_MAX), ADEAD_INVALID_ARGUMENT, "is not a handle");
+  FAILS(adead_flat_free(a + 1000), ADEAD_INVALID_ARGUMENT, "is not a handle");
+  FAILS(adead_flat_free(stream), ADEAD_INVALID_ARGUMENT, "is a stream; expected a matrix");
+  FAILS(adead_flat_stream_sync(a), ADEAD_INVALID_ARGUMENT, "is a matrix; expected a stream");
   OK(adead_flat_alloc_zeros(1, 1, 0, 0, &old));
   OK(adead_flat_free(old));
-  FAILS(adead_flat_free(old), ADEAD_INVALID_ARGUMENT, "was a matrix and is freed");
+  FAILS(adead_flat_free(old), ADEAD_INVALID_ARGUMENT, "was a matrix, now freed");
   /* Also when its place is taken again. */
   OK(adead_flat_alloc_zeros(1, 1, 0, 0, &out));
   CHECK(out != old);
-  FAILS(adead_flat_shape(old, &number, NULL), ADEAD_INVALID_ARGUMENT, "was a matrix and is freed");
+  FAILS(adead_flat_shape(old, &number, NULL), ADEAD_INVALID_ARGUMENT, "was a matrix, now freed");
   OK(adead_flat_free(out));
 
   out = 7;
   FAILS(adead_flat_alloc_zeros(-1, 2, 0, 0, &out), ADEAD_INVALID_ARGUMENT, "[-1, 2]");
   FAILS(adead_flat_alloc_zeros(INT64_MAX, 2, 0, 0, &out), ADEAD_OUT_OF_MEMORY, "more than any process can address");
   FAILS(adead_flat_alloc_ones(INT64_C(1) << 50, 1, 0, 0, &out), ADEAD_OUT_OF_MEMORY, "4503599627370496");
-  FAILS(adead_flat_alloc_zeros(1, 1, 0, 1, &out), ADEAD_INVALID_ARGUMENT, "device 1 of the CPU");
+  FAILS(adead_flat_alloc_zeros(1, 1, 0, 1, &out), ADEAD_INVALID_ARGUMENT, "device is 1; the CPU has only device 0");
   FAILS(adead_flat_alloc_zeros(1, 1, 1, -1, &out), ADEAD_INVALID_ARGUMENT, "GPU -1");
   OK(adead_flat_device_count(&gpus));
   FAILS(adead_flat_alloc_zeros(1, 1, 1, gpus, &out), ADEAD_BACKEND_UNAVAILABLE, "GPU ");
@@ -136,7 +136,7 @@ static void misuse_is_a_status(void) {
   FAILS(adead_flat_upload(a, NULL, 6), ADEAD_INVALID_ARGUMENT, "values is NULL");
   FAILS(adead_flat_download(a, room, 7), ADEAD_SHAPE_MISMATCH, "not 7");
   FAILS(adead_flat_matmul(a, a, 0, &out), ADEAD_SHAPE_MISMATCH, "[2, 3] and B is [2, 3]");
-  FAILS(adead_flat_matmul(a, b, a, &out), ADEAD_INVALID_ARGUMENT, "a stream is wanted");
+  FAILS(adead_flat_matmul(a, b, a, &out), ADEAD_INVALID_ARGUMENT, "expected a stream");
   FAILS(adead_flat_matmul(a, b, 0, NULL), ADEAD_INVALID_ARGUMENT, "out is NULL");
 
   operands[0] = a;
@@ -144,10 +144,10 @@ static void misuse_is_a_status(void) {
   OK(adead_flat_alloc_zeros(2, 3, 0, 0, &out));
   FAILS(adead_flat_run("adding", operands, 1, NULL, 0, out), ADEAD_INVALID_ARGUMENT, "adding");
   FAILS(adead_flat_run(NULL, operands, 1, NULL, 0, out), ADEAD_INVALID_ARGUMENT, "op is NULL");
-  FAILS(adead_flat_run("add", operands, 2, NULL, 0, out), ADEAD_INVALID_ARGUMENT, "was a matrix and is freed");
+  FAILS(adead_flat_run("add", operands, 2, NULL, 0, out), ADEAD_INVALID_ARGUMENT, "was a matrix, now freed");
   FAILS(adead_flat_run("add", NULL, 2, NULL, 0, out), ADEAD_INVALID_ARGUMENT, "operands is NULL");
   FAILS(adead_flat_run("add", operands, 17, NULL, 0, out), ADEAD_INVALID_ARGUMENT, "17 operands");
-  FAILS(adead_flat_run("relu", operands, 1, NULL, 0, a), ADEAD_INVALID_ARGUMENT, "the result is operand 0 too");
+  FAILS(adead_flat_run("relu", operands, 1, NULL, 0, a), ADEAD_INVALID_ARGUMENT, "the result is also operand 0");
   FAILS(adead_flat_run("relu", operands, 1, NULL, 0, b), ADEAD_SHAPE_MISMATCH, "[3, 2]");
   FAILS(adead_flat_run("softmax", operands, 1, "axis", 0, out), ADEAD_INVALID_ARGUMENT, "'axis' is not name=value");
   FAILS(adead_flat_run("softmax", operands, 1, "axes=1", 0, out), ADEAD_INVALID_ARGUMENT, "axes");
@@ -163,13 +163,13 @@ static void misuse_is_a_status(void) {
   FAILS(adead_flat_async_upload_batch(stream, both, values, counts, 2), ADEAD_SHAPE_MISMATCH, "not 5");
   FAILS(adead_flat_async_upload_batch(stream, both, values, counts, -1), ADEAD_INVALID_ARGUMENT, "-1");
   FAILS(adead_flat_async_upload_batch(stream, NULL, values, counts, 2), ADEAD_INVALID_ARGUMENT, "matrices is NULL");
-  FAILS(adead_flat_async_upload_batch(out, both, values, counts, 2), ADEAD_INVALID_ARGUMENT, "a stream is wanted");
+  FAILS(adead_flat_async_upload_batch(out, both, values, counts, 2), ADEAD_INVALID_ARGUMENT, "expected a stream");
   OK(adead_flat_stream_sync(stream));
   OK(adead_flat_download(out, room, 6));
   CHECK(room[0] == 0 && room[5] == 0);
   FAILS(adead_flat_stream_query(stream, NULL), ADEAD_INVALID_ARGUMENT, "out is NULL");
   OK(adead_flat_stream_destroy(stream));
-  FAILS(adead_flat_stream_query(stream, &flag), ADEAD_INVALID_ARGUMENT, "was a stream and is freed");
+  FAILS(adead_flat_stream_query(stream, &flag), ADEAD_INVALID_ARGUMENT, "was a stream, now freed");
   CHECK(flag == 7);
 }
 
@@ -186,7 +186,7 @@ static void numbers_are_not_given_twice(void) {
     }
     for (i = 0; i < MANY; i++) {
       float value = 0;
-      if (round) FAILS(adead_flat_free(before[i]), ADEAD_INVALID_ARGUMENT, "is freed");
+      if (round) FAILS(adead_flat_free(before[i]), ADEAD_INVALID_ARGUMENT, "now freed");
       OK(adead_flat_download(handles[i], &value, 1));
       CHECK(value == own);
     }
@@ -214,8 +214,8 @@ int main(void) {
   OK(adead_flat_reset());
   OK(adead_flat_count(&count));
   CHECK(count == 0);
-  FAILS(adead_flat_free(kept), ADEAD_INVALID_ARGUMENT, "was a matrix and is freed");
-  FAILS(adead_flat_stream_sync(stream), ADEAD_INVALID_ARGUMENT, "was a stream and is freed");
+  FAILS(adead_flat_free(kept), ADEAD_INVALID_ARGUMENT, "was a matrix, now freed");
+  FAILS(adead_flat_stream_sync(stream), ADEAD_INVALID_ARGUMENT, "was a stream, now freed");
   computes(0);
   OK(adead_flat_reset());
   printf("%s\n", available ? "on the CPU and a GPU" : "on the CPU; there is no GPU");

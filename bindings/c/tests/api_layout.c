@@ -50,10 +50,10 @@ static void errors(const float *plain) {
   FAILS(adead_layout_arrange(NULL, plain, 60, out, 96), ADEAD_INVALID_ARGUMENT, "layout is NULL");
   FAILS(adead_layout_arrange(layout, NULL, 60, out, 96), ADEAD_INVALID_ARGUMENT, "data is NULL");
   FAILS(adead_layout_arrange(layout, plain, 60, NULL, 96), ADEAD_INVALID_ARGUMENT, "out is NULL");
-  FAILS(adead_layout_arrange(layout, plain, 56, out, 96), ADEAD_SHAPE_MISMATCH, "it takes 60 and stores 96");
-  FAILS(adead_layout_arrange(layout, plain, 60, out, 92), ADEAD_SHAPE_MISMATCH, "it takes 60 and stores 96");
+  FAILS(adead_layout_arrange(layout, plain, 56, out, 96), ADEAD_SHAPE_MISMATCH, "it needs 60 and 96");
+  FAILS(adead_layout_arrange(layout, plain, 60, out, 92), ADEAD_SHAPE_MISMATCH, "it needs 60 and 96");
   FAILS(adead_layout_arrange(layout, out + 1, 60, out, 96), ADEAD_INVALID_ARGUMENT, "overlap");
-  FAILS(adead_layout_restore(layout, plain, 60, out, 96), ADEAD_SHAPE_MISMATCH, "it takes 60 and stores 96");
+  FAILS(adead_layout_restore(layout, plain, 60, out, 96), ADEAD_SHAPE_MISMATCH, "it needs 60 and 96");
   FAILS(adead_layout_restore(NULL, plain, 96, out, 60), ADEAD_INVALID_ARGUMENT, "layout is NULL");
   CHECK(((unsigned char *)out)[0] == 0x55 && ((unsigned char *)out)[95] == 0x55);
   adead_layout_destroy(layout);

@@ -79,7 +79,7 @@ fn constants<T: Copy + Debug>(to: &mut String, prefix: &str, source: &str, value
     listed(to, prefix, values.iter().map(row));
 }
 
-/// Writes an enum of names without their prefix, with comments and numbers.
+/// Writes an enum from names without their prefix, comments and numbers.
 fn listed(to: &mut String, prefix: &str, rows: impl Iterator<Item = (String, String, i64)>) {
     writeln!(to, "enum {{").unwrap();
     for (name, text, number) in rows {
@@ -105,14 +105,14 @@ fn screaming(name: &str) -> String {
 
 fn all_constants() -> String {
     let mut text = String::from(
-        "\n#ifndef ADEAD_API\n/// What a build may put before every declaration.\n#define ADEAD_API\n#endif\n\n",
+        "\n#ifndef ADEAD_API\n/// A build may define a prefix for all declarations.\n#define ADEAD_API\n#endif\n\n",
     );
     let to = &mut text;
-    to.push_str("// adead_status: what a call returns. The numbers never change.\n");
+    to.push_str("// adead_status: the result of a call. The numbers never change.\n");
     constants(to, "ADEAD", &core_source("error.rs"), Status::ALL, |status| status as i64);
-    to.push_str("// What the simple API computes on.\nenum {\n");
+    to.push_str("// The backend of the simple API.\nenum {\n");
     for (name, number, text) in [
-        ("AUTO", ADEAD_BACKEND_AUTO, "The best at hand, or what the environment variable ADEAD_DEVICE names."),
+        ("AUTO", ADEAD_BACKEND_AUTO, "The best device, or the one in the environment variable ADEAD_DEVICE."),
         ("CPU", ADEAD_BACKEND_CPU, "The CPU."),
         ("CUDA", ADEAD_BACKEND_CUDA, "A CUDA GPU."),
         ("VULKAN", ADEAD_BACKEND_VULKAN, "A Vulkan GPU."),
@@ -123,12 +123,12 @@ fn all_constants() -> String {
     to.push_str("};\n\n");
     to.push_str("// adead_dtype: the type of elements.\n");
     constants(to, "ADEAD_DTYPE", &core_source("dtype.rs"), &DType::ALL, |dtype| dtype as i64);
-    to.push_str("// adead_op: the operations. The numbers never change; new ones come behind.\n");
+    to.push_str("// adead_op: the operations. The numbers never change; new ones come last.\n");
     let rows = Op::ALL.iter().map(|op| (screaming(op.name()), op.about().replace(['[', ']'], ""), *op as i64));
     listed(to, "ADEAD_OP", rows);
     let enum_text =
         |path: &str, name: &str| core_source(path).split_once(&format!("pub enum {name} ")).unwrap().1.to_string();
-    to.push_str("// adead_activation: what follows a matrix product.\n");
+    to.push_str("// adead_activation: the function after a matrix product.\n");
     constants(
         to,
         "ADEAD_ACTIVATION",
@@ -136,12 +136,12 @@ fn all_constants() -> String {
         &Activation::ALL,
         |activation| activation as i64,
     );
-    to.push_str("// In the place of a precision: the one that the context has, see adead_context_set_precision.\n");
+    to.push_str("// Instead of a precision: the context's default, see adead_context_set_precision.\n");
     to.push_str("#define ADEAD_PRECISION_DEFAULT (-1)\n\n");
-    to.push_str("// adead_precision: how a matrix product is computed.\n");
+    to.push_str("// adead_precision: the precision of a matrix product.\n");
     let precisions = enum_text("contract/fixed.rs", "Precision");
     constants(to, "ADEAD_PRECISION", &precisions, &Precision::ALL, |precision| precision as i64);
-    to.push_str("// adead_gelu_form: which form of gelu.\n");
+    to.push_str("// adead_gelu_form: the form of gelu.\n");
     constants(
         to,
         "ADEAD_GELU",
@@ -149,13 +149,13 @@ fn all_constants() -> String {
         &[GeluForm::Erf, GeluForm::Tanh],
         |form| form as i64,
     );
-    to.push_str("// adead_priority: whose work begins first.\n");
+    to.push_str("// adead_priority: the priority of a stream.\n");
     let priorities = [Priority::Normal, Priority::High];
     constants(to, "ADEAD_PRIORITY", &enum_text("hal/mod.rs", "Priority"), &priorities, |priority| priority as i64);
     to.push_str("// adead_contract_level: how a device keeps the arithmetic contract.\n");
     let levels = [ContractLevel::Native, ContractLevel::Emulated];
     constants(to, "ADEAD_CONTRACT", &enum_text("hal/mod.rs", "ContractLevel"), &levels, |level| level as i64);
-    to.push_str("// adead_device_kind: what kind of device.\n");
+    to.push_str("// adead_device_kind: the kind of a device.\n");
     let kinds =
         [DeviceKind::Cpu, DeviceKind::Discrete, DeviceKind::Integrated, DeviceKind::Virtual, DeviceKind::Software];
     constants(to, "ADEAD_KIND", &enum_text("hal/mod.rs", "DeviceKind"), &kinds, |kind| kind as i64);
@@ -163,36 +163,36 @@ fn all_constants() -> String {
     let modes = [Mode::Cpu, Mode::Hybrid, Mode::Gpu];
     constants(to, "ADEAD_MODE", &enum_text("machine.rs", "Mode"), &modes, |mode| mode as i64);
 
-    to.push_str("// adead_family: operations that cost alike.\n");
+    to.push_str("// adead_family: operations with similar costs.\n");
     let families = enum_text("family.rs", "Family");
     constants(to, "ADEAD_FAMILY", &families, &Family::ALL, |family| family as i64);
 
-    to.push_str("/// A wait without an end.\n#define ADEAD_FOREVER ((uint64_t)-1)\n\n");
+    to.push_str("/// Waits without a time limit.\n#define ADEAD_FOREVER ((uint64_t)-1)\n\n");
 
-    to.push_str("/// In place of a value of a chain: an optional operand that is left out.\n");
+    to.push_str("/// Instead of a value of a chain: an optional operand is absent.\n");
     to.push_str("#define ADEAD_NO_VALUE ((adead_value)-1)\n\n");
 
-    to.push_str("/// A threshold that is none: the cost model decides.\n#define ADEAD_NO_THRESHOLD ((size_t)-1)\n\n");
+    to.push_str("/// No threshold: the cost model decides.\n#define ADEAD_NO_THRESHOLD ((size_t)-1)\n\n");
 
-    to.push_str("// adead_format: what a program is or was decoded from.\n");
+    to.push_str("// adead_format: the format of a program.\n");
     let formats = [Format::Adead, Format::Agpu, Format::Hex, Format::Ahyb, Format::Text];
     constants(to, "ADEAD_FORMAT", &enum_text("program/mod.rs", "Format"), &formats, |format| format as i64);
-    to.push_str("// adead_direction: which way a slot's contents go.\n");
+    to.push_str("// adead_direction: the direction of a slot's contents.\n");
     let directions = [Direction::In, Direction::Out, Direction::Both];
     constants(to, "ADEAD_DIRECTION", &enum_text("program/slots.rs", "Direction"), &directions, |way| way as i64);
 
-    to.push_str("// adead_activity: what kind of work a profile recorded.\n");
+    to.push_str("// adead_activity: the kind of work in a profile.\n");
     let activities = enum_text("profile/record.rs", "Activity");
     constants(to, "ADEAD_ACTIVITY", &activities, &Activity::ALL, |activity| activity as i64);
 
-    to.push_str("// adead_log_level: how serious a message is.\nenum {\n");
+    to.push_str("// adead_log_level: the severity of a message.\nenum {\n");
     for (number, (name, text)) in [
         ("OFF", "Nothing."),
-        ("ERROR", "What was lost, such as a device."),
-        ("WARN", "What can't be used or is ignored, and why."),
+        ("ERROR", "Something was lost, such as a device."),
+        ("WARN", "Something can't be used or is ignored, and why."),
         ("INFO", "Devices that were found and opened."),
-        ("DEBUG", "What was read, compiled and set."),
-        ("TRACE", "What single calls do."),
+        ("DEBUG", "Everything read, compiled or set."),
+        ("TRACE", "The steps of single calls."),
     ]
     .into_iter()
     .enumerate()
@@ -251,10 +251,11 @@ fn header() -> String {
     ascii(&String::from_utf8(text).unwrap())
 }
 
-/// Replaces other characters, because compilers that assume another encoding than UTF-8 warn of them in comments.
+/// Replaces non-ASCII characters: compilers that assume another encoding than UTF-8 warn about them in comments.
 fn ascii(text: &str) -> String {
     let mut ascii = text.to_string();
-    for (from, to) in [("·", "*"), ("…", "..."), ("−", "-"), ("²", "^2"), ("≤", "<="), ("×", "x")] {
+    for (from, to) in [("·", "*"), ("…", "..."), ("−", "-"), ("²", "^2"), ("≤", "<="), ("≥", ">="), ("×", "x")]
+    {
         ascii = ascii.replace(from, to);
     }
     let other: String = ascii.chars().filter(|c| !c.is_ascii()).collect();
@@ -262,7 +263,7 @@ fn ascii(text: &str) -> String {
     ascii
 }
 
-/// Compares a file with what it must be, or writes it.
+/// Compares a file with its generated text, or writes it.
 fn check(path: &str, expected: &str) {
     let file = root().join(path);
     if env::var_os("ADEAD_BLESS").is_some() {

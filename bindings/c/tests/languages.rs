@@ -1,5 +1,5 @@
-//! What other languages have of the C interface's facts — numbers of enums, operations with their operands and attributes — is
-//! generated here from include/adead.h and the core's table, compared, and rewritten with `ADEAD_BLESS=1`.
+//! Generates the C interface's facts for other languages (numbers of enums, operations with their operands and attributes) from
+//! include/adead.h and the core's table, and compares. `ADEAD_BLESS=1` rewrites the files.
 
 use adead_core::Op;
 use std::fmt::Write;
@@ -15,9 +15,9 @@ mod zig;
 struct Enum {
     /// `adead_gelu_form`.
     c_type: String,
-    /// `which form of gelu.`
+    /// `the form of gelu.`
     about: String,
-    /// What all its constants begin with: `ADEAD_GELU_`.
+    /// The prefix of all its constants: `ADEAD_GELU_`.
     prefix: String,
     /// The rest of each constant's name in small letters, and its comment.
     values: Vec<(String, String)>,

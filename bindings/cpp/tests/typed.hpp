@@ -5,7 +5,7 @@
 
 #include <adead.hpp>
 
-/// Calls an operation's own method. `in(i)` is operand i, or NULL; `attr(name, to)` sets an attribute that is there.
+/// Calls an operation's own method. `in(i)` is operand i, or NULL; `attr(name, to)` sets an attribute if it is given.
 template <class In, class Attr>
 adead::Returned<adead::Tensor> typed(const adead::Context &context, adead::Op op, std::size_t count, In in, Attr attr) {
   (void)count;
@@ -284,8 +284,8 @@ adead::Returned<adead::Tensor> typed(const adead::Context &context, adead::Op op
   return context.run(op, {});
 }
 
-/// Records an operation by its own method, unless only `op` can say it: an optional operand that is no tensor, or what
-/// `said` knows of the attributes.
+/// Records an operation by its own method. Returns false if only `op` can record it: an optional operand is not a tensor,
+/// or `said` refuses the attributes.
 template <class In, class Attr, class Said>
 bool recorded(adead::Pipeline &pipeline, adead::Op op, std::size_t count, In in, Attr attr, Said said) {
   (void)count;
@@ -574,7 +574,7 @@ bool recorded(adead::Pipeline &pipeline, adead::Op op, std::size_t count, In in,
   return false;
 }
 
-/// Whether an operation's own method can be given these operands: what it requires, and no more than it takes.
+/// Whether an operation's own method accepts these operands: all required ones, and no surplus.
 template <class In>
 bool fits(adead::Op op, std::size_t count, In in) {
   switch (op) {

@@ -13,7 +13,7 @@ const held = new WeakMap()
 function inside(object, kind) {
   if (object instanceof kind) return held.get(object)
   const found = object === null ? 'null' : typeof object
-  throw new AdeadError(`a ${kind.name} is wanted, not ${object?.constructor?.name ?? found}`, 'invalid_argument', 1)
+  throw new AdeadError(`expected a ${kind.name}, not ${object?.constructor?.name ?? found}`, 'invalid_argument', 1)
 }
 
 class Weights {

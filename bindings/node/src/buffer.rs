@@ -51,7 +51,7 @@ fn dtype_of(name: Option<Text>, elements: Elements) -> Result<DType> {
     match (name, elements.dtype) {
         (Some(name), _) => name.parse(),
         (None, Some(dtype)) => Ok(dtype),
-        (None, None) => fail!(InvalidArgument, "no dtype is known for what the buffer was made of: name one"),
+        (None, None) => fail!(InvalidArgument, "the buffer's contents have no dtype: pass one"),
     }
 }
 
@@ -65,7 +65,7 @@ impl ObjectFinalize for DeviceBuffer {
 fn all(buffer: &gpu::Buffer, dtype: DType) -> Result<Vec<u8>> {
     let size = buffer.size();
     if !size.is_multiple_of(dtype.size()) {
-        fail!(InvalidArgument, "a buffer of {size} bytes is no array of {dtype}s of {}", dtype.size());
+        fail!(InvalidArgument, "a buffer of {size} bytes is not an array of {dtype}s of {}", dtype.size());
     }
     part(buffer, 0, size)
 }

@@ -32,7 +32,10 @@ impl PipelineOptions {
             match id.parse() {
                 Ok(id) => list.push((id, value.0)),
                 Err(_) => {
-                    adead_node_support::error::fail!(InvalidArgument, "'{id}' is no id of a specialization constant")
+                    adead_node_support::error::fail!(
+                        InvalidArgument,
+                        "'{id}' is not the id of a specialization constant"
+                    )
                 }
             }
         }
@@ -48,7 +51,7 @@ pub fn groups(numbers: &List<Word>) -> Result<[u32; 3]> {
     match <[u32; 3]>::try_from(&*numbers) {
         Ok(groups) => Ok(groups),
         Err(_) => {
-            adead_node_support::error::fail!(InvalidArgument, "{numbers:?} are not three numbers, for x, y and z")
+            adead_node_support::error::fail!(InvalidArgument, "{numbers:?}: pass three numbers, for x, y and z")
         }
     }
 }

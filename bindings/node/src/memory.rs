@@ -145,7 +145,7 @@ impl ArenaAllocator {
                 (None, None) => memory::ArenaAllocator::new(),
                 (Some(bytes), None) => memory::ArenaAllocator::with_capacity(bytes.0)?,
                 (Some(bytes), Some(limit)) => memory::ArenaAllocator::with_limit(bytes.0, limit.0)?,
-                (None, Some(_)) => fail!(InvalidArgument, "an arena with a limit says with how many bytes it starts"),
+                (None, Some(_)) => fail!(InvalidArgument, "an arena with a limit needs an initial size"),
             };
             Ok(ArenaAllocator { inner: Arc::new(Mutex::new(arena)) })
         })

@@ -167,7 +167,7 @@ pub fn layer_load_attention(
 ) -> napi::Result<External<Module>> {
     wrap_layer(env, 16 * width.0 * width.0, || {
         let [query, key, value, output] = &prefixes.0[..] else {
-            fail!(InvalidArgument, "attention: {} prefixes; query, key, value, output are wanted", prefixes.0.len())
+            fail!(InvalidArgument, "attention: {} prefixes; expected query, key, value, output", prefixes.0.len())
         };
         let prefixes: [&str; 4] = [query, key, value, output];
         MultiHeadAttention::load(&file.weights()?, prefixes, width.0, heads.0, &context.inner)
@@ -197,7 +197,7 @@ pub fn layer_load_transformer(
     activation: Text,
     eps: Number,
 ) -> napi::Result<External<Module>> {
-    let &[width, heads, hidden] = &sizes[..] else { return Err(refused(env.raw(), "three sizes are wanted")) };
+    let &[width, heads, hidden] = &sizes[..] else { return Err(refused(env.raw(), "expected three sizes")) };
     wrap_layer(env, 16 * width * width + 8 * width * hidden, || {
         let activation = self::activation(&activation)?;
         let config = TransformerConfig { width, heads, hidden, activation, eps: eps.0 as f32 };

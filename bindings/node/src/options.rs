@@ -106,7 +106,7 @@ fn take_options(
     }
     let mut names = null_mut();
     if kind(env, options) != ValueType::Object {
-        return Err(refused(env, &format!("{op}: options are an object, not {}", named(env, options))));
+        return Err(refused(env, &format!("{op}: options must be an object, not {}", named(env, options))));
     }
     // SAFETY: the environment of this call and a value of it.
     check_status!(unsafe {
@@ -143,7 +143,7 @@ fn operand(env: sys::napi_env, op: Op, at: usize, name: &str, value: sys::napi_v
     let name = name.trim_end_matches(['?', '*']);
     match tensor_of(env, value) {
         Some(tensor) => Ok(tensor),
-        None => Err(refused(env, &format!("{op}: operand {at}, {name}, is no Tensor but {}", named(env, value)))),
+        None => Err(refused(env, &format!("{op}: operand {at}, {name}, must be a Tensor, not {}", named(env, value)))),
     }
 }
 

@@ -254,7 +254,7 @@ pub fn pipeline_record(env: Env, pipeline: Of<Pipeline>, op: f64, arguments: Lis
     let (given, options) = arguments.split_at(wanted.min(arguments.len()));
     let options = options.first().copied().unwrap_or(null_mut());
     if arguments.len() > wanted + 1 || (!options.is_null() && Recorded::of(env.raw(), options).is_some()) {
-        let text = format!("{op}: operands and options are {wanted} and one here, {} were given", arguments.len());
+        let text = format!("{op}: expected {wanted} operands and options here, got {} arguments", arguments.len());
         return Err(refused(env.raw(), &text));
     }
     let mut operands: SmallVec<[Option<Recorded>; 5]> =
@@ -262,7 +262,7 @@ pub fn pipeline_record(env: Env, pipeline: Of<Pipeline>, op: f64, arguments: Lis
     let attrs = read(env.raw(), op, before, given, options, &mut |at, name, value| {
         let Some(operand) = Recorded::of(env.raw(), value) else {
             let (name, what) = (name.trim_end_matches(['?', '*']), named(env.raw(), value));
-            let text = format!("{op}: operand {at}, {name}, is no Tensor and no Value but {what}");
+            let text = format!("{op}: operand {at}, {name}, must be a Tensor or a Value, not {what}");
             return Err(refused(env.raw(), &text));
         };
         while operands.len() <= at {

@@ -151,7 +151,7 @@ impl Profile {
     pub fn finish(&self, env: Env) -> napi::Result<ProfileReport> {
         guard(env, || match self.inner.take() {
             Some(profile) => Ok(ProfileReport { inner: profile.finish() }),
-            None => fail!(InvalidArgument, "the profile is finished: it gave its report"),
+            None => fail!(InvalidArgument, "the profile is finished already"),
         })
     }
 }

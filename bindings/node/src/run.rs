@@ -49,7 +49,7 @@ fn context_of<'call>(env: sys::napi_env, context: sys::napi_value) -> napi::Resu
             // SAFETY: as above.
             Ok(unsafe { &*found })
         }
-        Err(_) => Err(refused(env, "the context is no Context: was a method taken off it?")),
+        Err(_) => Err(refused(env, "this is not a Context: was the method detached?")),
     }
 }
 
@@ -107,7 +107,7 @@ fn run_arguments(env: sys::napi_env, info: sys::napi_callback_info) -> napi::Res
         &many
     };
     let &[context, op, options, ref operands @ ..] = arguments else {
-        return Err(refused(env, "run: a context, an operation and options are wanted"));
+        return Err(refused(env, "run: expected a context, an operation and options"));
     };
     let mut code = 0.0;
     // SAFETY: a value of this environment.
@@ -163,7 +163,7 @@ pub fn signal(env: Env, Fields(options): &Fields) -> napi::Result<Option<AbortSi
     }
     // SAFETY: as above.
     let signal = unsafe { AbortSignal::from_napi_value(env.raw(), signal.0.raw()) };
-    signal.map(Some).map_err(|_| refused(env.raw(), "signal is no AbortSignal"))
+    signal.map(Some).map_err(|_| refused(env.raw(), "signal is not an AbortSignal"))
 }
 
 /// Reads an operation by name, with its attributes and all of its operands. null or undefined stands for an optional operand

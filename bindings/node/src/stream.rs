@@ -260,7 +260,7 @@ fn wait(event: &gpu::Event, milliseconds: Option<Number>) -> Result<()> {
     let Some(Number(milliseconds)) = milliseconds else { return event.wait() };
     match Duration::try_from_secs_f64(milliseconds / 1e3) {
         Ok(most) => event.wait_for(most),
-        Err(_) => fail!(InvalidArgument, "{milliseconds} is no time in milliseconds"),
+        Err(_) => fail!(InvalidArgument, "{milliseconds} is not a time in milliseconds"),
     }
 }
 

@@ -143,7 +143,7 @@ unsafe fn bools(env: sys::napi_env, array: sys::napi_value) -> napi::Result<Vec<
         let mut value = false;
         // SAFETY: as the caller guarantees; for a value that is not a boolean the call fails.
         if unsafe { sys::napi_get_value_bool(env, element, &mut value) } != sys::Status::napi_ok {
-            return Err(refused(env, "a typed array is wanted, or an array of booleans"));
+            return Err(refused(env, "expected a typed array or an array of booleans"));
         }
         values.push(value);
         Ok(())
@@ -162,7 +162,7 @@ fn wrap(env: sys::napi_env, object: sys::napi_value, tensor: Tensor) {
             drop(Box::from_raw(data.cast::<Handle>()));
             sys::napi_throw(
                 env,
-                value(env, &adead::Error::new(adead::Status::Internal, "an object is a Tensor already")),
+                value(env, &adead::Error::new(adead::Status::Internal, "an object is already a Tensor")),
             );
             return;
         }
@@ -264,7 +264,7 @@ impl FromNapiValue for Value {
     unsafe fn from_napi_value(env: sys::napi_env, value: sys::napi_value) -> napi::Result<Value> {
         match tensor_of(env, value) {
             Some(tensor) => Ok(Value(tensor)),
-            None => Err(refused(env, &format!("a Tensor is wanted, not {}", named(env, value)))),
+            None => Err(refused(env, &format!("expected a Tensor, not {}", named(env, value)))),
         }
     }
 }

@@ -41,7 +41,7 @@ test('what can’t be opened', async () => {
   await rejects('backend_unavailable', /'cpu' is not a GPU/, GPU.openAsync('cpu'))
   throws('invalid_argument', /instruction set 'mmx'/, () => new Context('cpu', { isa: 'mmx' }))
   throws('invalid_argument', /-1 is no whole number/, () => new Context('cpu', { threads: -1 }))
-  throws('invalid_argument', /a number is wanted, not a string/, () => new Context('cpu', { threads: 'two' }))
+  throws('invalid_argument', /expected a number, not a string/, () => new Context('cpu', { threads: 'two' }))
   await rejects('invalid_argument', /no device 'nothing'/, Context.openAsync('nothing'))
 })
 

@@ -81,5 +81,5 @@ test('the arena', () => {
   arena.reset()
   assert.equal(arena.used, 0)
   assert.equal(new ArenaAllocator().alloc(0, 1).length, 0)
-  throws('invalid_argument', /says with how many bytes it starts/, () => new ArenaAllocator(undefined, 10))
+  throws('invalid_argument', /needs an initial size/, () => new ArenaAllocator(undefined, 10))
 })

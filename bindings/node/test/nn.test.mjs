@@ -183,7 +183,7 @@ test('malformed files are refused', () => {
   throws('io', text, () => weights.tensor('encoder.layer.1.output.LayerNorm.bias', [width]))
   throws('io', /missing: No such file/, () => new Weights(join(folder, 'missing')))
   throws('io', /[Ii]s a directory/, () => new Weights(folder))
-  throws('invalid_argument', /a string is wanted, not a number/, () => new Weights(3))
+  throws('invalid_argument', /expected a string, not a number/, () => new Weights(3))
 })
 
 test('layers leave their results where operations do', async () => {
@@ -214,7 +214,7 @@ test('misuse is refused', async () => {
   const name = 'encoder.layer.0.intermediate.dense'
   const text = /tiny\/model\.safetensors: the tensor '.*dense\.weight' is \[48, 32\]; it must be \[64, 32\]/
   throws('shape_mismatch', text, () => Linear.load(weights, name, 32, 64, cpu))
-  throws('invalid_argument', /an array is wanted, not a number/, () => weights.tensor(`${name}.weight`, 32))
+  throws('invalid_argument', /expected an array, not a number/, () => weights.tensor(`${name}.weight`, 32))
   const missing = /the tensor 'encoder\.layer\.2\.intermediate\.dense\.weight' is not among the file's 37 tensors/
   throws('invalid_argument', missing, () => TransformerEncoder.load(weights, 'encoder.layer', 3, config, cpu))
   const zeros = (...dims) => Tensor.zeros('f32', dims)
@@ -225,9 +225,9 @@ test('misuse is refused', async () => {
   const [linear, triple] = [new Linear(zeros(4, 4), null, cpu), new Linear(zeros(12, 4), null, cpu)]
   throws('shape_mismatch', /returns 12 values and the second takes 4/, () => new FeedForward(triple, linear))
   throws('shape_mismatch', /4 values are no queries/, () => new MultiHeadAttention(linear, linear, 2))
-  throws('invalid_argument', /a Layer is wanted, not Function/, () => new Sequential(linear, () => {}))
-  throws('invalid_argument', /a Linear is wanted, not undefined/, () => new FeedForward(linear))
-  throws('invalid_argument', /a Linear is wanted, not ReLU/, () => new FeedForward(linear, new ReLU(cpu)))
+  throws('invalid_argument', /expected a Layer, not Function/, () => new Sequential(linear, () => {}))
+  throws('invalid_argument', /expected a Linear, not undefined/, () => new FeedForward(linear))
+  throws('invalid_argument', /expected a Linear, not ReLU/, () => new FeedForward(linear, new ReLU(cpu)))
   throws('invalid_argument', /activation is 'swish'; it must be none, relu/, () => new FeedForward(linear, linear, 'swish'))
   throws('invalid_argument', /form is 'sin'; it must be erf or tanh/, () => new GELU('sin', cpu))
   throws('invalid_argument', /3 prefixes/, () => MultiHeadAttention.load(weights, ['a', 'b', 'c'], 32, 4, cpu))

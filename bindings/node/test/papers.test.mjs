@@ -57,7 +57,7 @@ test('what a buffer is made of', async () => {
   assert.equal((await ctx.bufferAsync({ nbytes: 8 })).toArray().length, 2)
   const bytes = ctx.buffer(Uint8Array.of(1, 2, 3, 4))
   assert.deepEqual([bytes.size, bytes.nbytes], [4, 4])
-  throws('invalid_argument', /name one/, () => bytes.toArray())
+  throws('invalid_argument', /pass one/, () => bytes.toArray())
   throws('invalid_argument', /buffer\({ size: n }\)/, () => ctx.buffer(1024))
   for (const wrong of [{}, { size: 1, nbytes: 4 }, { dtype: 'f32' }, ['x'], null, 'x']) {
     throws('invalid_argument', /./, () => ctx.buffer(wrong))

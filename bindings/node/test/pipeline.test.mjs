@@ -199,15 +199,15 @@ test('what is refused changes nothing', async () => {
     ['invalid_argument', /an output must be computed/, (p) => p.execute()],
     ['invalid_argument', /another pipeline/, (p) => p.add(strange)],
     ['invalid_argument', /another pipeline/, (p) => p.switch(strange)],
-    ['invalid_argument', /a Value is wanted/, (p) => p.switch(Tensor.zeros('f32', [2]))],
-    ['invalid_argument', /a Tensor is wanted/, (p) => p.constant(strange)],
-    ['invalid_argument', /operand 1, b, is no Tensor and no Value but a number/, (p) => p.add(2)],
-    ['invalid_argument', /gamma, is no Tensor and no Value but a string/, (p) => p.layernorm({ gamma: 'x' })],
+    ['invalid_argument', /expected a Value/, (p) => p.switch(Tensor.zeros('f32', [2]))],
+    ['invalid_argument', /expected a Tensor/, (p) => p.constant(strange)],
+    ['invalid_argument', /operand 1, b, must be a Tensor or a Value, not a number/, (p) => p.add(2)],
+    ['invalid_argument', /gamma, must be a Tensor or a Value, not a string/, (p) => p.layernorm({ gamma: 'x' })],
     // It has a value: the operand would be one too many.
-    ['invalid_argument', /relu: operands and options are 0 and one here, 1 were given/, (p) => p.relu(f32([1], [1]))],
-    ['invalid_argument', /matmul: operands and options are 1 and one here/, (p) => p.matmul(p.value, p.value)],
-    ['invalid_argument', /options are an object/, (p) => p.relu(5)],
-    ['invalid_argument', /a Pipeline is wanted/, (p) => Pipeline.prototype.relu.call(context)],
+    ['invalid_argument', /relu: expected 0 operands and options here, got 1 arguments/, (p) => p.relu(f32([1], [1]))],
+    ['invalid_argument', /matmul: expected 1 operands and options here/, (p) => p.matmul(p.value, p.value)],
+    ['invalid_argument', /options must be an object/, (p) => p.relu(5)],
+    ['invalid_argument', /expected a Pipeline/, (p) => Pipeline.prototype.relu.call(context)],
   ]
   for (const [code, text, wrong] of cases) {
     const pipeline = context.pipeline().input([2, 3])

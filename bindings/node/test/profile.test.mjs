@@ -63,7 +63,7 @@ test('the limit', () => {
   const report = profile.finish()
   assert.deepEqual([report.records.length, report.dropped], [2, 4])
   throws('invalid_argument', /-1 is no whole number/, () => context.profile({ records: -1 }))
-  throws('invalid_argument', /a number is wanted/, () => context.profile({ records: 'many' }))
+  throws('invalid_argument', /expected a number/, () => context.profile({ records: 'many' }))
 })
 
 test('one at a time', async () => {

@@ -138,8 +138,8 @@ test('in words', () => {
 
 test('what is wrong with arguments', () => {
   throws('invalid_argument', /write new Tensor/, () => Tensor(new Float32Array(1), [1]))
-  throws('invalid_argument', /a typed array is wanted/, () => new Tensor([1, 2], [2]))
-  throws('invalid_argument', /an array is wanted, not a number/, () => new Tensor(new Float32Array(2), 2))
+  throws('invalid_argument', /expected a typed array/, () => new Tensor([1, 2], [2]))
+  throws('invalid_argument', /expected an array, not a number/, () => new Tensor(new Float32Array(2), 2))
   throws('invalid_argument', /f16 or bf16: say which/, () => new Tensor(new Uint16Array(2), [2]))
   throws('invalid_argument', /say 'bool'/, () => new Tensor(new Uint8Array(2), [2]))
   throws('invalid_argument', /an array of booleans/, () => new Tensor([true, 1], [2]))
@@ -154,6 +154,6 @@ test('what is wrong with arguments', () => {
   throws('invalid_argument', /more than .* elements/, () => Tensor.zeros('f32', [2 ** 40, 2 ** 40]))
   throws('out_of_memory', /./, () => Tensor.zeros('f32', [2 ** 50]))
   for (const other of [{}, new Context('cpu'), Object.create(Tensor.prototype), new Float32Array(2), null, undefined, 5, 'x']) {
-    throws('invalid_argument', /a Tensor is wanted/, () => Tensor.prototype.toArray.call(other))
+    throws('invalid_argument', /expected a Tensor/, () => Tensor.prototype.toArray.call(other))
   }
 })

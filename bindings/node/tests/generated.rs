@@ -1,5 +1,5 @@
-//! `operations.js`, `operations.d.ts` and the packages' descriptions are what the core's tables and the workspace say:
-//! generated here, compared, and rewritten with `ADEAD_BLESS=1`.
+//! Generates `operations.js`, `operations.d.ts` and the packages' descriptions from the core's tables and the workspace, and
+//! compares. `ADEAD_BLESS=1` rewrites them.
 
 use adead::contract::Activation;
 use adead::dispatch::Family;
@@ -13,7 +13,7 @@ fn here(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
-/// Compares a file with what it must be, or writes it.
+/// Compares a file with its generated text, or writes it.
 fn check(path: &str, expected: &str) {
     let file = here(path);
     if env::var_os("ADEAD_BLESS").is_some() {
@@ -21,7 +21,7 @@ fn check(path: &str, expected: &str) {
         fs::write(&file, expected).unwrap();
     }
     let found = fs::read_to_string(&file).unwrap_or_default();
-    assert!(found == expected, "{path} is not what is generated: run this test with ADEAD_BLESS=1");
+    assert!(found == expected, "{path} is out of date: run this test with ADEAD_BLESS=1");
 }
 
 /// `trans_a` as `transA`.
@@ -56,7 +56,7 @@ fn attribute_type(name: &str) -> &'static str {
         "form" => "'erf' | 'tanh'",
         "precision" => "'f32' | 'fixed24' | 'fixed16'",
         "activation" => "Activation",
-        _ => panic!("which type has the attribute {name}?"),
+        _ => panic!("attribute {name} has no type"),
     }
 }
 
@@ -79,16 +79,16 @@ fn operands(op: Op) -> Operands {
             _ => required.push(camel(name)),
         }
     }
-    assert!(!repeats || required.len() == 1, "{op}: an operand that repeats stands alone");
+    assert!(!repeats || required.len() == 1, "{op}: a repeated operand must be the only one");
     Operands { required, optional, repeats }
 }
 
-/// The methods of a pipeline that an operation is: `bias` is the sum that a product does itself, as the core's chains call it.
+/// The methods of a pipeline that record an operation. `bias` is a sum that becomes part of a product, as in the core's chains.
 fn recorded(op: Op) -> impl Iterator<Item = String> {
     std::iter::once(camel(op.name())).chain((op == Op::Add).then(|| "bias".to_string()))
 }
 
-/// What the op table says of each operation, and the row of docs/operations.md: operands, attributes, result.
+/// Each operation's text in the op table and its row of docs/operations.md: operands, attributes, result.
 fn documentation() -> HashMap<&'static str, String> {
     let table = fs::read_to_string(here("../../docs/operations.md")).unwrap();
     let mut all = HashMap::new();
@@ -117,7 +117,7 @@ fn documentation() -> HashMap<&'static str, String> {
     all
 }
 
-const GENERATED: &str = "// Generated from the op table (ADEAD_BLESS=1 cargo test -p adead-node); not to be edited.\n";
+const GENERATED: &str = "// Generated from the op table by `ADEAD_BLESS=1 cargo test -p adead-node`; don't edit.\n";
 
 #[test]
 fn methods_of_operations() {
@@ -126,7 +126,7 @@ fn methods_of_operations() {
         let (name, code) = (camel(op.name()), op as usize);
         let Operands { required, repeats, .. } = operands(op);
         let all = required.join(", ");
-        // An operand that repeats is an array.
+        // A repeated operand is an array.
         let behind_this = if repeats { &required[..] } else { &required[1..] };
         let others = behind_this.iter().map(|name| format!("{name}, ")).collect::<String>();
         let tail = std::iter::once("this").chain(behind_this.iter().map(String::as_str)).collect::<Vec<_>>().join(", ");
@@ -168,10 +168,14 @@ fn types_of_operations() {
     };
     alias("An operation.", "OpName", union(Op::ALL.iter().map(|op| op.name())));
     alias("The type of a tensor's elements.", "DType", union(DType::ALL.into_iter().map(DType::name)));
-    alias("Operations that cost alike.", "Family", union(Family::ALL.into_iter().map(Family::name)));
-    alias("What follows a matrix product.", "Activation", union(Activation::ALL.into_iter().map(Activation::name)));
+    alias("Operations with similar costs.", "Family", union(Family::ALL.into_iter().map(Family::name)));
+    alias(
+        "The function after a matrix product.",
+        "Activation",
+        union(Activation::ALL.into_iter().map(Activation::name)),
+    );
     let statuses = Status::ALL.iter().filter(|&&status| status != Status::Ok);
-    alias("What went wrong.", "StatusName", union(statuses.map(|status| status.name())));
+    alias("Why a call failed.", "StatusName", union(statuses.map(|status| status.name())));
 
     let mut attributes: Vec<&str> = Op::ALL.iter().flat_map(|op| op.info().attrs).copied().collect();
     attributes.sort_unstable();
@@ -180,10 +184,10 @@ fn types_of_operations() {
     for name in attributes {
         writeln!(text, "  {}?: {}", camel(name), attribute_type(name)).unwrap();
     }
-    text += "}\n\n/** What ends a promise, and its work where that has begun. */\nexport interface Abortable {\n";
+    text += "}\n\n/** A signal that ends a promise, and its work if that has begun. */\nexport interface Abortable {\n";
     text += "  signal?: AbortSignal\n}\n";
 
-    text += "\n/** What a pipeline's operations take: a tensor, which is the same in each run, or a value of the pipeline. */\n";
+    text += "\n/** An operand in a pipeline: a tensor, which is the same in each run, or a value of the pipeline. */\n";
     text += "export type Operand = Tensor | Value\n";
 
     let (mut of_context, mut of_tensor, mut of_pipeline) = (String::new(), String::new(), String::new());
@@ -232,13 +236,14 @@ fn types_of_operations() {
         for method in recorded(op) {
             let (first, all) = (&required[0], list(&typed));
             if repeats {
-                writeln!(of_pipeline, "  /** `{name}` of the value, if there is one, and of these. */").unwrap();
+                writeln!(of_pipeline, "  /** `{name}` of the previous result, if there is one, and of these. */")
+                    .unwrap();
             } else {
                 let others = list(&typed[1..]);
                 write!(
                     of_pipeline,
-                    "  /** `{name}` of the value. */\n  {method}({others}): this\n  /** The same of `{first}`, where there is no \
-                     value yet. */\n"
+                    "  /** `{name}` of the previous result. */\n  {method}({others}): this\n  /** `{name}` of `{first}`, for the \
+                     first call. */\n"
                 )
                 .unwrap();
             }
@@ -254,7 +259,7 @@ fn types_of_operations() {
     .unwrap();
     write!(
         text,
-        "\n/** The operations of a `Pipeline`: each takes the pipeline's value first, and its result is the value then. */\n\
+        "\n/** The operations of a `Pipeline`: each call takes the previous result. Only the first call names all operands. */\n\
          export interface PipelineOperations {{\n{of_pipeline}}}\n"
     )
     .unwrap();
@@ -274,16 +279,16 @@ const PLATFORMS: [(&str, &str, &str, Option<&str>); 7] = [
 
 const ENGINES: &str = ">=20";
 
-/// A package for npm: one with what is the same on every platform, and for each platform one with the module.
+/// A package for npm: one for all platforms, and for each platform one with the module.
 struct Package {
     name: &'static str,
-    /// Before a platform's name, the name of its package.
+    /// The prefix of the name of a platform's package.
     scoped: &'static str,
-    /// From the project's root.
+    /// Relative to the project's root.
     folder: &'static str,
     description: String,
     keywords: &'static str,
-    /// Where the module is found besides `.`.
+    /// Exports other than `.`.
     subpaths: &'static str,
     files: &'static [&'static str],
 }
@@ -330,7 +335,7 @@ fn packages() {
     for package in [&adead, &models] {
         check_package(package);
     }
-    // What finds the module is the same, but for the names.
+    // The code that finds the module differs only in names.
     let file = |name: &str| fs::read_to_string(here(name)).unwrap();
     check("../../models/node/platform.js", &file("platform.js"));
     let load = file("load.js").replace("adead.${", "adead-models.${").replace("@adead/", models.scoped);
@@ -340,7 +345,7 @@ fn packages() {
 
 fn check_package(package: &Package) {
     let Package { name: own, scoped, folder, description, keywords, subpaths, files } = package;
-    // What `npm install` of a checkout's folder builds the module with.
+    // The script by which `npm install` of a checkout's folder builds the module.
     let script = if *folder == "bindings/node" { "scripts/build.mjs" } else { "../../bindings/node/scripts/build.mjs" };
     for (name, os, cpu, libc) in PLATFORMS {
         let libc = libc.map_or(String::new(), |libc| format!("\n  \"libc\": [\"{libc}\"],"));
@@ -406,7 +411,7 @@ fn check_package(package: &Package) {
     check(&format!("../../{folder}/package.json"), &text);
 }
 
-/// What a crate says of itself.
+/// Returns a crate's description.
 fn description(folder: &str) -> String {
     let text = fs::read_to_string(here(&format!("../../{folder}/Cargo.toml"))).unwrap();
     let line = text.lines().find_map(|line| line.strip_prefix("description = \"")).unwrap();

@@ -85,8 +85,8 @@ impl<'py> Exported<'py> {
             None if self.is_double() => Ok(DType::F32),
             None => fail!(
                 DtypeMismatch,
-                "an array of '{}' elements of {} bytes: there are f32, f16, i32, i64, u32 and bool (and bf16, which arrays don't \
-                 know), and f64, which becomes f32; convert it first, as array.astype(numpy.float32) does",
+                "an array of '{}' elements of {} bytes: pass f32, f16, i32, i64, u32, bool, or f64, which becomes f32; convert it \
+                 first, such as with array.astype(numpy.float32)",
                 format.to_string_lossy(),
                 self.view.itemsize
             ),
@@ -237,12 +237,12 @@ pub unsafe fn export(
 ) -> PyResult<()> {
     let refuse = |text: &str| Err(pyo3::exceptions::PyBufferError::new_err(text.to_string()));
     if view.is_null() {
-        return refuse("there is no view to fill");
+        return refuse("view is NULL");
     }
     // SAFETY: as the caller says. On an error `obj` must be NULL.
     unsafe { (*view).obj = ptr::null_mut() };
     if readonly && flags & ffi::PyBUF_WRITABLE != 0 {
-        return refuse("a tensor's values don't change: make an array of your own with numpy.array(tensor)");
+        return refuse("a tensor is read-only: copy it with numpy.array(tensor)");
     }
     let Some(format) = format_of(meta.dtype) else {
         return refuse("bf16 has no format in the buffer protocol: use tobytes(), DLPack, or cast to f32");

@@ -62,7 +62,7 @@ pub fn dimensions(shape: &Bound<'_, PyAny>) -> Result<Vec<usize>> {
         let value: i64 = value.extract()?;
         match usize::try_from(value) {
             Ok(value) => Ok(value),
-            Err(_) => fail!(InvalidArgument, "a shape has no dimension of {value}"),
+            Err(_) => fail!(InvalidArgument, "a dimension can't be {value}"),
         }
     };
     match shape.try_iter() {
@@ -85,7 +85,7 @@ pub fn nested<'py>(py: Python<'py>, values: &[Bound<'py, PyAny>], dims: &[usize]
     let Some((&rows, rest)) = dims.split_first() else {
         return match values.first() {
             Some(value) => Ok(value.clone()),
-            None => fail!(Internal, "a scalar without a value"),
+            None => fail!(Internal, "a scalar has no value"),
         };
     };
     let step = rest.iter().product();

@@ -54,7 +54,7 @@ impl Source {
         if Exported::supports_buffer_protocol(source) {
             return Ok(Source::Bytes(Exported::bytes_of(source)?.bytes().to_vec()));
         }
-        Err(wrong_type(format!("a path or bytes are needed, not a {}", source.get_type().name()?)))
+        Err(wrong_type(format!("expected a path or bytes, not a {}", source.get_type().name()?)))
     }
 
     fn read(self) -> adead::Result<Vec<u8>> {
@@ -296,7 +296,7 @@ impl PyContext {
             (Some(data), None, None) => PyBuffer::of_data(py, self, data, dtype),
             (None, Some(size), None) => zeroed(size, None),
             (None, None, Some(nbytes)) => zeroed(nbytes / dtype.unwrap_or_default().size(), Some(nbytes)),
-            _ => Err(wrong_type("buffer() takes one of data, size (elements) and nbytes (bytes)".into())),
+            _ => Err(wrong_type("buffer() needs one of data, size (elements) and nbytes (bytes)".into())),
         }
     }
 

@@ -99,8 +99,8 @@ fn classes(py: Python<'_>) -> PyResult<&Vec<Py<PyType>>> {
 
 fn documentation(status: Status) -> String {
     match status {
-        Status::Ok => "What every error of adead is: `status` is its number and `code` its name.".into(),
-        status => format!("Status {} of adead, {}.", status as i32, status.name()),
+        Status::Ok => "The base of adead's errors: `status` is the number and `code` the name.".into(),
+        status => format!("adead's status {}, {}.", status as i32, status.name()),
     }
 }
 
@@ -127,9 +127,9 @@ pub fn guard<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
 fn panicked(panic: Box<dyn Any + Send>) -> Fault {
     let text = match panic.downcast_ref::<String>() {
         Some(text) => text.as_str(),
-        None => panic.downcast_ref::<&str>().copied().unwrap_or("a panic without a text"),
+        None => panic.downcast_ref::<&str>().copied().unwrap_or("a panic without a message"),
     };
-    Error::new(Status::Internal, format!("a fault of adead, please report it: {text}")).into()
+    Error::new(Status::Internal, format!("a bug in adead, please report it: {text}")).into()
 }
 
 /// Silences panics unless `ADEAD_LOG` is set, because an exception reports them. The module has its own Rust runtime.

@@ -91,7 +91,7 @@ impl PyBuffer {
 
 /// Returns an operand's bytes in host memory.
 fn bytes<'a>(operand: &'a Operand<'_>) -> Result<&'a [u8]> {
-    let Some(view) = operand.view() else { return Err(wrong_type("data is needed, not None".into())) };
+    let Some(view) = operand.view() else { return Err(wrong_type("data must not be None".into())) };
     // SAFETY: the view's maker vouched for this many initialised bytes while the operand lives.
     Ok(unsafe { std::slice::from_raw_parts(view.host()?, view.meta().bytes()) })
 }

@@ -98,7 +98,7 @@ impl PyLayout {
 fn described(data: &Bound<'_, PyAny>) -> Result<Meta> {
     match Operand::new(data)?.view() {
         Some(view) => Ok(*view.meta()),
-        None => fail!(InvalidArgument, "there are no values to arrange"),
+        None => fail!(InvalidArgument, "there are no values"),
     }
 }
 
@@ -114,7 +114,7 @@ fn sides(data: &Bound<'_, PyAny>, rows: Option<usize>, cols: Option<usize>) -> R
             ShapeMismatch,
             "optimize_matrix: the data's shape is {dims:?}; it must be [rows, columns], or give rows and cols"
         ),
-        _ => fail!(InvalidArgument, "optimize_matrix: give rows and cols, or neither where the data is a matrix"),
+        _ => fail!(InvalidArgument, "optimize_matrix: pass rows and cols, or neither for a matrix"),
     }
 }
 

@@ -45,7 +45,7 @@ macro_rules! functions {
 // One number for each operation, and spares for later ones. Those beyond the table are never handed out.
 functions!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39
     40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63 64 65 66 67 68 69 70 71 72 73 74 75 76 77 78 79);
-const _: () = assert!(Functions::<0>::ALL.len() >= Op::ALL.len(), "give functions! some more numbers");
+const _: () = assert!(Functions::<0>::ALL.len() >= Op::ALL.len(), "functions! needs more numbers");
 
 /// Returns the signature of an operation, as `inspect` and the stubs read it.
 fn signature(name: &str, info: &'static OpInfo, place: Place) -> String {
@@ -88,7 +88,7 @@ fn documentation(name: &str, op: Op, place: Place) -> String {
         Place::Module => "on the default context",
         Place::Context => "on this context",
         Place::Tensor => "of this tensor on the default context",
-        Place::Pipeline => "of the pipeline's value; its result is the next value. The first call names all operands",
+        Place::Pipeline => "of the previous result. The first call names all operands",
     };
     format!("{}\n--\n\nThe operation {} {what}: docs/operations.md.", signature(name, info, place), info.name)
 }

@@ -57,7 +57,7 @@ pub fn asarray(
             tensor
         }
         _ => {
-            never("that needs a copy: another dtype, float64, a layout with gaps, or numbers of Python's")?;
+            never("a copy is needed: another dtype, float64, a layout with gaps, or Python numbers")?;
             tensor_of(&default_context(py)?.get().inner, data, dtype)?
         }
     };

@@ -56,10 +56,7 @@ impl PyStream {
     /// the end of that work.
     fn check_is_free(&self) -> Result<()> {
         if AT_WORK.with_borrow(|all| all.contains(&std::ptr::from_ref(self))) {
-            fail!(
-                NotReady,
-                "the stream is in the middle of the call that a signal interrupted: use it when that has returned"
-            );
+            fail!(NotReady, "a signal interrupted a call of this stream: use the stream when that call has returned");
         }
         Ok(())
     }

@@ -253,7 +253,7 @@ impl PyTensor {
             let (shape, n) = (self.0.shape(), self.0.len());
             fail!(
                 ShapeMismatch,
-                "a tensor of shape {shape} has {n} elements and not one: take x[i] first, or use tolist()"
+                "a tensor of shape {shape} has {n} elements, not one: take x[i] first, or use tolist()"
             );
         }
         let only = self.0.reshape(&[])?;
@@ -286,7 +286,7 @@ impl PyTensor {
             return Ok(array);
         }
         if !same && copy == Some(false) {
-            let text = "another dtype needs a copy, and copy=False allows none";
+            let text = "another dtype needs a copy, but copy is False";
             return Err(pyo3::exceptions::PyValueError::new_err(text).into());
         }
         Ok(array.call_method1("astype", (dtype.cloned().unwrap_or(array.getattr("dtype")?),))?)

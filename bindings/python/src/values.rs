@@ -75,7 +75,7 @@ impl<'py> Operand<'py> {
             return Ok(Operand::Own(dlpack::tensor(object, None)?));
         }
         Err(wrong_type(format!(
-            "an operand is a tensor, an array or None, not a {}: adead.Tensor(…) makes one of numbers and lists",
+            "an operand is a tensor, an array or None, not a {}: adead.Tensor(…) converts numbers and lists",
             object.get_type().name()?
         )))
     }
@@ -99,8 +99,8 @@ impl<'py> Operand<'py> {
             Operand::Tensor(tensor) => Ok(tensor.get().0.clone()),
             Operand::Array(array, meta) => copied(array, meta),
             Operand::Own(tensor) => Ok(tensor.clone()),
-            Operand::Absent => Err(wrong_type("a tensor is needed here, not None".into())),
-            Operand::Packed(_) => Err(wrong_type("a tensor is needed here, not a packed matrix".into())),
+            Operand::Absent => Err(wrong_type("expected a tensor, not None".into())),
+            Operand::Packed(_) => Err(wrong_type("expected a tensor, not a packed matrix".into())),
         }
     }
 }
@@ -127,7 +127,7 @@ pub fn reserved<T>(count: usize) -> Result<Vec<T>> {
     let mut room = Vec::new();
     if room.try_reserve_exact(count).is_err() {
         let size = size_of::<T>();
-        fail!(OutOfMemory, "{count} times {size} bytes of host memory were asked for: refused by the system");
+        fail!(OutOfMemory, "can't allocate {count} times {size} bytes: refused by the system");
     }
     Ok(room)
 }
@@ -141,7 +141,7 @@ pub fn zeroed(count: usize) -> Result<Vec<u64>> {
     // SAFETY: the layout has a size above 0.
     let first = Layout::array::<u64>(count).map_or(ptr::null_mut(), |layout| unsafe { alloc_zeroed(layout) });
     if first.is_null() {
-        fail!(OutOfMemory, "{count} times 8 bytes of host memory were asked for: refused by the system");
+        fail!(OutOfMemory, "can't allocate {count} times 8 bytes: refused by the system");
     }
     // SAFETY: this allocator allocated it, with the layout of this many words, which are zero.
     Ok(unsafe { Vec::from_raw_parts(first.cast(), count, count) })
@@ -186,7 +186,7 @@ pub fn tensor_of(ctx: &Context, object: &Bound<'_, PyAny>, dtype: Option<DType>)
             _ => true,
         };
         if !fits {
-            fail!(InvalidArgument, "{value} is no {exact}");
+            fail!(InvalidArgument, "{value} does not fit in {exact}");
         }
     }
     cast(ctx, Tensor::new(&values, &dims)?, dtype)
@@ -241,7 +241,7 @@ impl Number {
     fn integer(&self) -> Result<i64> {
         match *self {
             Number::Integer(value) => Ok(value),
-            Number::Float(value) => fail!(DtypeMismatch, "{value} is a float, and the dtype one of integers"),
+            Number::Float(value) => fail!(DtypeMismatch, "{value} is a float, but the dtype is an integer type"),
         }
     }
 }
@@ -266,7 +266,7 @@ impl Numbers {
         };
         if let Some(number) = number {
             if depth != self.dims.len() {
-                fail!(ShapeMismatch, "a number stands where a sequence of {} should", self.dims[depth]);
+                fail!(ShapeMismatch, "expected a sequence of {}, got a number", self.dims[depth]);
             }
             self.bools &= object.is_instance_of::<PyBool>();
             self.integers &= matches!(number, Number::Integer(_));
@@ -274,17 +274,17 @@ impl Numbers {
             return Ok(());
         }
         if !object.is_instance_of::<PyList>() && !object.is_instance_of::<PyTuple>() {
-            return Err(wrong_type(format!("a {} is no number", object.get_type().name()?)));
+            return Err(wrong_type(format!("a {} is not a number", object.get_type().name()?)));
         }
         let length = object.len()?;
         match self.dims.get(depth) {
             None if self.values.is_empty() && depth < MAX_RANK => self.dims.push(length),
             Some(&expected) if expected == length => {}
-            Some(expected) => fail!(ShapeMismatch, "a sequence has {length} entries and one beside it {expected}"),
-            None => fail!(ShapeMismatch, "a sequence stands where a number should, {depth} deep"),
+            Some(expected) => fail!(ShapeMismatch, "a sequence has {length} entries, another has {expected}"),
+            None => fail!(ShapeMismatch, "expected a number, got a sequence at depth {depth}"),
         }
         if self.values.try_reserve(length).is_err() {
-            fail!(OutOfMemory, "there is no memory for {length} more numbers");
+            fail!(OutOfMemory, "no memory for {length} more numbers");
         }
         for item in object.try_iter()? {
             self.read(&item?, depth + 1)?;

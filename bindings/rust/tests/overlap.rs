@@ -347,7 +347,7 @@ fn what_does_not_fit_is_refused() {
         let mut results = adead::overlap(&ctx, [adead::Bytes([1u8, 2, 3])], 1, |stage| Ok(stage.input())).unwrap();
         let result = results.next().unwrap().unwrap();
         assert_eq!(&*result, [1, 2, 3]);
-        assert_eq!(result.as_slice::<f32>().unwrap_err().message(), "a result of 3 bytes is no array of f32s of 4");
+        assert_eq!(result.as_slice::<f32>().unwrap_err().message(), "a result of 3 bytes is not an array of f32s of 4");
     }
 }
 

@@ -3,7 +3,7 @@
 const c = @import("c");
 const failure = @import("failure.zig");
 
-/// What a call returns. The numbers never change.
+/// The result of a call. The numbers never change.
 pub const Status = enum(c.adead_status) {
     /// No error.
     ok = c.ADEAD_OK,
@@ -53,7 +53,7 @@ pub const DType = enum(c.adead_dtype) {
     _,
 };
 
-/// The operations. The numbers never change; new ones come behind.
+/// The operations. The numbers never change; new ones come last.
 pub const Op = enum(c.adead_op) {
     /// `alpha*(a*b) + beta*c + bias`, then an activation.
     matmul = c.ADEAD_OP_MATMUL,
@@ -75,9 +75,9 @@ pub const Op = enum(c.adead_op) {
     abs = c.ADEAD_OP_ABS,
     /// `e^x`.
     exp = c.ADEAD_OP_EXP,
-    /// The natural logarithm; NaN below 0.
+    /// The natural logarithm; NaN if x < 0.
     log = c.ADEAD_OP_LOG,
-    /// The square root; NaN below 0.
+    /// The square root; NaN if x < 0.
     sqrt = c.ADEAD_OP_SQRT,
     /// `1 / sqrt(x)`.
     rsqrt = c.ADEAD_OP_RSQRT,
@@ -87,96 +87,96 @@ pub const Op = enum(c.adead_op) {
     sigmoid = c.ADEAD_OP_SIGMOID,
     /// The hyperbolic tangent.
     tanh = c.ADEAD_OP_TANH,
-    /// The Gaussian error linear unit, by the error function or by tanh.
+    /// The Gaussian error linear unit, with erf or tanh.
     gelu = c.ADEAD_OP_GELU,
     /// `x*sigmoid(x)`.
     silu = c.ADEAD_OP_SILU,
-    /// `e^x` over its sum, along an axis.
+    /// `e^x` divided by its sum along an axis.
     softmax = c.ADEAD_OP_SOFTMAX,
-    /// The sum along axes or of all; of nothing +0.
+    /// The sum over some or all axes; +0 for no elements.
     sum = c.ADEAD_OP_SUM,
-    /// The mean along axes or of all; of nothing NaN.
+    /// The mean over some or all axes; NaN for no elements.
     mean = c.ADEAD_OP_MEAN,
-    /// The maximum along axes or of all; NaN wins. `invalid_argument` of nothing.
+    /// The maximum over some or all axes; NaN propagates. `invalid_argument` for no elements.
     max = c.ADEAD_OP_MAX,
-    /// The lowest index of the maximum, i64. `invalid_argument` of nothing.
+    /// The index of the first maximum, i64. `invalid_argument` for no elements.
     argmax = c.ADEAD_OP_ARGMAX,
-    /// Mean and variance normalised over the last axis, of x or of x + residual.
+    /// Normalises mean and variance over the last axis, of x or x + residual.
     layernorm = c.ADEAD_OP_LAYERNORM,
-    /// Root mean square normalised over the last axis, of x or of x + residual.
+    /// Normalises the root mean square over the last axis, of x or x + residual.
     rmsnorm = c.ADEAD_OP_RMSNORM,
-    /// Softmax-weighted values: scaled dot-product attention.
+    /// Scaled dot-product attention: values weighted by softmax.
     attention = c.ADEAD_OP_ATTENTION,
     /// Two matrix products with an activation between them.
     ffn = c.ADEAD_OP_FFN,
-    /// Rows of a table by id.
+    /// Looks up rows of a table by id.
     embedding = c.ADEAD_OP_EMBEDDING,
-    /// The axes permuted.
+    /// Permutes the axes.
     transpose = c.ADEAD_OP_TRANSPOSE,
-    /// Tensors joined along an axis.
+    /// Joins tensors along an axis.
     concat = c.ADEAD_OP_CONCAT,
-    /// Another element type.
+    /// Converts to another dtype.
     cast = c.ADEAD_OP_CAST,
-    /// The largest integer that is not above x.
+    /// The largest integer <= x.
     floor = c.ADEAD_OP_FLOOR,
-    /// The nearest integer; ties go to the even one.
+    /// The nearest integer; ties go to even.
     round = c.ADEAD_OP_ROUND,
     /// The error function.
     erf = c.ADEAD_OP_ERF,
-    /// `minimum(maximum(x, min), max)`; NaN wins, and -0 is below +0.
+    /// `minimum(maximum(x, min), max)`; NaN propagates, and -0 < +0.
     clamp = c.ADEAD_OP_CLAMP,
-    /// The larger of a and b; NaN wins, and -0 is below +0.
+    /// The larger of a and b; NaN propagates, and -0 < +0.
     maximum = c.ADEAD_OP_MAXIMUM,
-    /// The smaller of a and b; NaN wins, and -0 is below +0.
+    /// The smaller of a and b; NaN propagates, and -0 < +0.
     minimum = c.ADEAD_OP_MINIMUM,
-    /// The sine of an angle in radians; NaN of an infinity.
+    /// The sine of x in radians; NaN if x is infinite.
     sin = c.ADEAD_OP_SIN,
-    /// The cosine of an angle in radians; NaN of an infinity.
+    /// The cosine of x in radians; NaN if x is infinite.
     cos = c.ADEAD_OP_COS,
-    /// `log(1 + x)`, accurate near 0 too; NaN below -1.
+    /// `log(1 + x)`, also accurate near 0; NaN if x < -1.
     log1p = c.ADEAD_OP_LOG1P,
-    /// `e^x - 1`, accurate near 0 too.
+    /// `e^x - 1`, also accurate near 0.
     expm1 = c.ADEAD_OP_EXPM1,
-    /// `a^b`; NaN of a negative a unless b is an integer.
+    /// `a^b`; NaN for a finite a < 0 and a finite b that is not an integer.
     pow = c.ADEAD_OP_POW,
-    /// The minimum along axes or of all; NaN wins. `invalid_argument` of nothing.
+    /// The minimum over some or all axes; NaN propagates. `invalid_argument` for no elements.
     min = c.ADEAD_OP_MIN,
-    /// The lowest index of the minimum, i64. `invalid_argument` of nothing.
+    /// The index of the first minimum, i64. `invalid_argument` for no elements.
     argmin = c.ADEAD_OP_ARGMIN,
-    /// The product along axes or of all; of nothing 1.
+    /// The product over some or all axes; 1 for no elements.
     prod = c.ADEAD_OP_PROD,
-    /// Every axis from a start to a stop, by steps.
+    /// Slices every axis from a start to a stop, in steps.
     slice = c.ADEAD_OP_SLICE,
-    /// A value put before and behind every axis.
+    /// Pads every axis with a value, before and after.
     pad = c.ADEAD_OP_PAD,
-    /// Elements along an axis by index.
+    /// Gathers elements along an axis by index.
     gather = c.ADEAD_OP_GATHER,
-    /// Pairs of elements of the last axis turned by angles.
+    /// Rotates pairs of elements of the last axis by angles.
     rope = c.ADEAD_OP_ROPE,
-    /// The sums of an axis's elements up to each.
+    /// The cumulative sums along an axis.
     cumsum = c.ADEAD_OP_CUMSUM,
-    /// The k greatest elements along an axis, the greatest first; of equals the one with the lower index.
+    /// The k greatest elements along an axis, greatest first; ties go to the lower index.
     topk = c.ADEAD_OP_TOPK,
-    /// The indices of the k greatest elements along an axis, i64; of equals the lower one first.
+    /// The indices of the k greatest elements along an axis, i64; ties go to the lower index.
     argtopk = c.ADEAD_OP_ARGTOPK,
     /// Whether a equals b; NaN equals nothing, and -0 equals +0.
     equal = c.ADEAD_OP_EQUAL,
-    /// Whether a does not equal b; true of NaN.
+    /// Whether a differs from b; true for NaN.
     not_equal = c.ADEAD_OP_NOT_EQUAL,
-    /// Whether a is below b; false of NaN.
+    /// Whether `a < b`; false for NaN.
     less = c.ADEAD_OP_LESS,
-    /// Whether a is below b or equals it; false of NaN.
+    /// Whether `a <= b`; false for NaN.
     less_equal = c.ADEAD_OP_LESS_EQUAL,
-    /// Whether a is above b; false of NaN.
+    /// Whether `a > b`; false for NaN.
     greater = c.ADEAD_OP_GREATER,
-    /// Whether a is above b or equals it; false of NaN.
+    /// Whether `a >= b`; false for NaN.
     greater_equal = c.ADEAD_OP_GREATER_EQUAL,
-    /// Elements of a where the condition is true, and of b elsewhere.
+    /// Selects from a where the condition is true, and from b elsewhere.
     where = c.ADEAD_OP_WHERE,
     _,
 };
 
-/// What follows a matrix product.
+/// The function after a matrix product.
 pub const Activation = enum(c.adead_activation) {
     /// Nothing.
     none = c.ADEAD_ACTIVATION_NONE,
@@ -195,7 +195,7 @@ pub const Activation = enum(c.adead_activation) {
     _,
 };
 
-/// How a matrix product is computed.
+/// The precision of a matrix product.
 pub const Precision = enum(c.adead_precision) {
     /// In chains of fused multiply-adds of f32.
     f32 = c.ADEAD_PRECISION_F32,
@@ -206,7 +206,7 @@ pub const Precision = enum(c.adead_precision) {
     _,
 };
 
-/// Which form of gelu.
+/// The form of gelu.
 pub const GeluForm = enum(c.adead_gelu_form) {
     /// By the error function.
     erf = c.ADEAD_GELU_ERF,
@@ -215,11 +215,11 @@ pub const GeluForm = enum(c.adead_gelu_form) {
     _,
 };
 
-/// Whose work begins first.
+/// The priority of a stream.
 pub const Priority = enum(c.adead_priority) {
     /// The default.
     normal = c.ADEAD_PRIORITY_NORMAL,
-    /// Begins before other streams: for short work that somebody waits for, beside long work.
+    /// Starts before other streams' work: for short, urgent work beside long work.
     high = c.ADEAD_PRIORITY_HIGH,
     _,
 };
@@ -233,7 +233,7 @@ pub const ContractLevel = enum(c.adead_contract_level) {
     _,
 };
 
-/// What kind of device.
+/// The kind of a device.
 pub const DeviceKind = enum(c.adead_device_kind) {
     /// The processor, with the host's memory.
     cpu = c.ADEAD_KIND_CPU,
@@ -259,7 +259,7 @@ pub const Mode = enum(c.adead_mode) {
     _,
 };
 
-/// Operations that cost alike.
+/// Operations with similar costs.
 pub const Family = enum(c.adead_family) {
     /// Matrix products: matmul, ffn.
     matmul = c.ADEAD_FAMILY_MATMUL,
@@ -276,7 +276,7 @@ pub const Family = enum(c.adead_family) {
     _,
 };
 
-/// What a program is or was decoded from.
+/// The format of a program.
 pub const Format = enum(c.adead_format) {
     /// adead's own container.
     adead = c.ADEAD_FORMAT_ADEAD,
@@ -291,7 +291,7 @@ pub const Format = enum(c.adead_format) {
     _,
 };
 
-/// Which way a slot's contents go.
+/// The direction of a slot's contents.
 pub const Direction = enum(c.adead_direction) {
     /// The caller supplies it.
     in = c.ADEAD_DIRECTION_IN,
@@ -302,7 +302,7 @@ pub const Direction = enum(c.adead_direction) {
     _,
 };
 
-/// What kind of work a profile recorded.
+/// The kind of work in a profile.
 pub const Activity = enum(c.adead_activity) {
     /// An operation of the op table.
     operation = c.ADEAD_ACTIVITY_OPERATION,
@@ -321,19 +321,19 @@ pub const Activity = enum(c.adead_activity) {
     _,
 };
 
-/// How serious a message is.
+/// The severity of a message.
 pub const LogLevel = enum(c.adead_log_level) {
     /// Nothing.
     off = c.ADEAD_LOG_OFF,
-    /// What was lost, such as a device.
+    /// Something was lost, such as a device.
     err = c.ADEAD_LOG_ERROR,
-    /// What can't be used or is ignored, and why.
+    /// Something can't be used or is ignored, and why.
     warn = c.ADEAD_LOG_WARN,
     /// Devices that were found and opened.
     info = c.ADEAD_LOG_INFO,
-    /// What was read, compiled and set.
+    /// Everything read, compiled or set.
     debug = c.ADEAD_LOG_DEBUG,
-    /// What single calls do.
+    /// The steps of single calls.
     trace = c.ADEAD_LOG_TRACE,
     _,
 };
@@ -366,7 +366,7 @@ pub const Error = error{
     Internal,
 };
 
-/// The error of a status, or nothing.
+/// Returns the error of a status, or nothing.
 pub fn check(status: c.adead_status) Error!void {
     if (status != c.ADEAD_OK) failure.ofLibrary();
     return switch (@as(Status, @enumFromInt(status))) {
@@ -383,7 +383,7 @@ pub fn check(status: c.adead_status) Error!void {
         .not_ready => error.NotReady,
         .io => error.Io,
         .internal => error.Internal,
-        // A newer library's: its text says what it is.
+        // The status of a newer library; its text explains it.
         _ => error.Internal,
     };
 }

@@ -1,15 +1,15 @@
 // Generated from include/adead.h and the table of operations by
 // `ADEAD_BLESS=1 cargo test -p adead-c --test languages`; don't edit.
 //
-// Every operation, as Context has it: docs/operations.md has shapes, attributes and errors. What an
-// option leaves null has the core's default.
+// Every operation, as a method of Context. docs/operations.md has shapes, attributes and errors.
+// A null option has the core's default.
 const enums = @import("enums.zig");
 const Attrs = @import("tensor.zig").Attrs;
 const Context = @import("context.zig").Context;
 const Error = enums.Error;
 const Tensor = @import("tensor.zig").Tensor;
 
-/// What matmul may be given besides.
+/// Options of matmul.
 pub const MatmulOptions = struct {
     trans_a: ?bool = null,
     trans_b: ?bool = null,
@@ -21,50 +21,50 @@ pub const MatmulOptions = struct {
     bias: Tensor = .none,
 };
 
-/// What scale may be given besides.
+/// Options of scale.
 pub const ScaleOptions = struct {
     alpha: ?f32 = null,
 };
 
-/// What gelu may be given besides.
+/// Options of gelu.
 pub const GeluOptions = struct {
     form: ?enums.GeluForm = null,
 };
 
-/// What softmax may be given besides.
+/// Options of softmax.
 pub const SoftmaxOptions = struct {
     axis: ?i32 = null,
 };
 
-/// What sum may be given besides.
+/// Options of sum.
 pub const SumOptions = struct {
     axis: ?i32 = null,
     keepdim: ?bool = null,
     axes: ?[]const i32 = null,
 };
 
-/// What mean may be given besides.
+/// Options of mean.
 pub const MeanOptions = struct {
     axis: ?i32 = null,
     keepdim: ?bool = null,
     axes: ?[]const i32 = null,
 };
 
-/// What max may be given besides.
+/// Options of max.
 pub const MaxOptions = struct {
     axis: ?i32 = null,
     keepdim: ?bool = null,
     axes: ?[]const i32 = null,
 };
 
-/// What argmax may be given besides.
+/// Options of argmax.
 pub const ArgmaxOptions = struct {
     axis: ?i32 = null,
     keepdim: ?bool = null,
     dtype: ?enums.DType = null,
 };
 
-/// What layernorm may be given besides.
+/// Options of layernorm.
 pub const LayernormOptions = struct {
     eps: ?f32 = null,
     gamma: Tensor = .none,
@@ -72,21 +72,21 @@ pub const LayernormOptions = struct {
     residual: Tensor = .none,
 };
 
-/// What rmsnorm may be given besides.
+/// Options of rmsnorm.
 pub const RmsnormOptions = struct {
     eps: ?f32 = null,
     gamma: Tensor = .none,
     residual: Tensor = .none,
 };
 
-/// What attention may be given besides.
+/// Options of attention.
 pub const AttentionOptions = struct {
     causal: ?bool = null,
     scale: ?f32 = null,
     mask: Tensor = .none,
 };
 
-/// What ffn may be given besides.
+/// Options of ffn.
 pub const FfnOptions = struct {
     activation: ?enums.Activation = null,
     precision: ?enums.Precision = null,
@@ -94,83 +94,83 @@ pub const FfnOptions = struct {
     b2: Tensor = .none,
 };
 
-/// What transpose may be given besides.
+/// Options of transpose.
 pub const TransposeOptions = struct {
     perm: ?[]const i32 = null,
 };
 
-/// What concat may be given besides.
+/// Options of concat.
 pub const ConcatOptions = struct {
     axis: ?i32 = null,
 };
 
-/// What cast may be given besides.
+/// Options of cast.
 pub const CastOptions = struct {
     dtype: ?enums.DType = null,
 };
 
-/// What clamp may be given besides.
+/// Options of clamp.
 pub const ClampOptions = struct {
     min: ?f32 = null,
     max: ?f32 = null,
 };
 
-/// What min may be given besides.
+/// Options of min.
 pub const MinOptions = struct {
     axis: ?i32 = null,
     keepdim: ?bool = null,
     axes: ?[]const i32 = null,
 };
 
-/// What argmin may be given besides.
+/// Options of argmin.
 pub const ArgminOptions = struct {
     axis: ?i32 = null,
     keepdim: ?bool = null,
     dtype: ?enums.DType = null,
 };
 
-/// What prod may be given besides.
+/// Options of prod.
 pub const ProdOptions = struct {
     axis: ?i32 = null,
     keepdim: ?bool = null,
     axes: ?[]const i32 = null,
 };
 
-/// What slice may be given besides.
+/// Options of slice.
 pub const SliceOptions = struct {
     start: ?[]const i32 = null,
     stop: ?[]const i32 = null,
     step: ?[]const i32 = null,
 };
 
-/// What pad may be given besides.
+/// Options of pad.
 pub const PadOptions = struct {
     before: ?[]const i32 = null,
     after: ?[]const i32 = null,
 };
 
-/// What gather may be given besides.
+/// Options of gather.
 pub const GatherOptions = struct {
     axis: ?i32 = null,
 };
 
-/// What rope may be given besides.
+/// Options of rope.
 pub const RopeOptions = struct {
     interleaved: ?bool = null,
 };
 
-/// What cumsum may be given besides.
+/// Options of cumsum.
 pub const CumsumOptions = struct {
     axis: ?i32 = null,
 };
 
-/// What topk may be given besides.
+/// Options of topk.
 pub const TopkOptions = struct {
     k: ?i32 = null,
     axis: ?i32 = null,
 };
 
-/// What argtopk may be given besides.
+/// Options of argtopk.
 pub const ArgtopkOptions = struct {
     k: ?i32 = null,
     axis: ?i32 = null,
@@ -238,12 +238,12 @@ pub fn exp(ctx: Context, x: Tensor) Error!Tensor {
     return ctx.run(.exp, &.{x}, .{});
 }
 
-/// The natural logarithm; NaN below 0.
+/// The natural logarithm; NaN if x < 0.
 pub fn log(ctx: Context, x: Tensor) Error!Tensor {
     return ctx.run(.log, &.{x}, .{});
 }
 
-/// The square root; NaN below 0.
+/// The square root; NaN if x < 0.
 pub fn sqrt(ctx: Context, x: Tensor) Error!Tensor {
     return ctx.run(.sqrt, &.{x}, .{});
 }
@@ -268,7 +268,7 @@ pub fn tanh(ctx: Context, x: Tensor) Error!Tensor {
     return ctx.run(.tanh, &.{x}, .{});
 }
 
-/// The Gaussian error linear unit, by the error function or by tanh.
+/// The Gaussian error linear unit, with erf or tanh.
 pub fn gelu(ctx: Context, x: Tensor, options: GeluOptions) Error!Tensor {
     var attrs: Attrs = .{};
     defer attrs.deinit();
@@ -281,7 +281,7 @@ pub fn silu(ctx: Context, x: Tensor) Error!Tensor {
     return ctx.run(.silu, &.{x}, .{});
 }
 
-/// `e^x` over its sum, along an axis.
+/// `e^x` divided by its sum along an axis.
 pub fn softmax(ctx: Context, x: Tensor, options: SoftmaxOptions) Error!Tensor {
     var attrs: Attrs = .{};
     defer attrs.deinit();
@@ -289,7 +289,7 @@ pub fn softmax(ctx: Context, x: Tensor, options: SoftmaxOptions) Error!Tensor {
     return ctx.run(.softmax, &.{x}, attrs);
 }
 
-/// The sum along axes or of all; of nothing +0.
+/// The sum over some or all axes; +0 for no elements.
 pub fn sum(ctx: Context, x: Tensor, options: SumOptions) Error!Tensor {
     var attrs: Attrs = .{};
     defer attrs.deinit();
@@ -299,7 +299,7 @@ pub fn sum(ctx: Context, x: Tensor, options: SumOptions) Error!Tensor {
     return ctx.run(.sum, &.{x}, attrs);
 }
 
-/// The mean along axes or of all; of nothing NaN.
+/// The mean over some or all axes; NaN for no elements.
 pub fn mean(ctx: Context, x: Tensor, options: MeanOptions) Error!Tensor {
     var attrs: Attrs = .{};
     defer attrs.deinit();
@@ -309,7 +309,7 @@ pub fn mean(ctx: Context, x: Tensor, options: MeanOptions) Error!Tensor {
     return ctx.run(.mean, &.{x}, attrs);
 }
 
-/// The maximum along axes or of all; NaN wins. `invalid_argument` of nothing.
+/// The maximum over some or all axes; NaN propagates. `invalid_argument` for no elements.
 pub fn max(ctx: Context, x: Tensor, options: MaxOptions) Error!Tensor {
     var attrs: Attrs = .{};
     defer attrs.deinit();
@@ -319,7 +319,7 @@ pub fn max(ctx: Context, x: Tensor, options: MaxOptions) Error!Tensor {
     return ctx.run(.max, &.{x}, attrs);
 }
 
-/// The lowest index of the maximum, i64. `invalid_argument` of nothing.
+/// The index of the first maximum, i64. `invalid_argument` for no elements.
 pub fn argmax(ctx: Context, x: Tensor, options: ArgmaxOptions) Error!Tensor {
     var attrs: Attrs = .{};
     defer attrs.deinit();
@@ -329,7 +329,7 @@ pub fn argmax(ctx: Context, x: Tensor, options: ArgmaxOptions) Error!Tensor {
     return ctx.run(.argmax, &.{x}, attrs);
 }
 
-/// Mean and variance normalised over the last axis, of x or of x + residual.
+/// Normalises mean and variance over the last axis, of x or x + residual.
 pub fn layernorm(ctx: Context, x: Tensor, options: LayernormOptions) Error!Tensor {
     var attrs: Attrs = .{};
     defer attrs.deinit();
@@ -337,7 +337,7 @@ pub fn layernorm(ctx: Context, x: Tensor, options: LayernormOptions) Error!Tenso
     return ctx.run(.layernorm, &.{ x, options.gamma, options.beta, options.residual }, attrs);
 }
 
-/// Root mean square normalised over the last axis, of x or of x + residual.
+/// Normalises the root mean square over the last axis, of x or x + residual.
 pub fn rmsnorm(ctx: Context, x: Tensor, options: RmsnormOptions) Error!Tensor {
     var attrs: Attrs = .{};
     defer attrs.deinit();
@@ -345,7 +345,7 @@ pub fn rmsnorm(ctx: Context, x: Tensor, options: RmsnormOptions) Error!Tensor {
     return ctx.run(.rmsnorm, &.{ x, options.gamma, options.residual }, attrs);
 }
 
-/// Softmax-weighted values: scaled dot-product attention.
+/// Scaled dot-product attention: values weighted by softmax.
 pub fn attention(ctx: Context, q: Tensor, k: Tensor, v: Tensor, options: AttentionOptions) Error!Tensor {
     var attrs: Attrs = .{};
     defer attrs.deinit();
@@ -363,12 +363,12 @@ pub fn ffn(ctx: Context, x: Tensor, w1: Tensor, w2: Tensor, options: FfnOptions)
     return ctx.run(.ffn, &.{ x, w1, options.b1, w2, options.b2 }, attrs);
 }
 
-/// Rows of a table by id.
+/// Looks up rows of a table by id.
 pub fn embedding(ctx: Context, table: Tensor, ids: Tensor) Error!Tensor {
     return ctx.run(.embedding, &.{ table, ids }, .{});
 }
 
-/// The axes permuted.
+/// Permutes the axes.
 pub fn transpose(ctx: Context, x: Tensor, options: TransposeOptions) Error!Tensor {
     var attrs: Attrs = .{};
     defer attrs.deinit();
@@ -376,7 +376,7 @@ pub fn transpose(ctx: Context, x: Tensor, options: TransposeOptions) Error!Tenso
     return ctx.run(.transpose, &.{x}, attrs);
 }
 
-/// Tensors joined along an axis.
+/// Joins tensors along an axis.
 pub fn concat(ctx: Context, x: []const Tensor, options: ConcatOptions) Error!Tensor {
     var attrs: Attrs = .{};
     defer attrs.deinit();
@@ -384,7 +384,7 @@ pub fn concat(ctx: Context, x: []const Tensor, options: ConcatOptions) Error!Ten
     return ctx.run(.concat, x, attrs);
 }
 
-/// Another element type.
+/// Converts to another dtype.
 pub fn cast(ctx: Context, x: Tensor, options: CastOptions) Error!Tensor {
     var attrs: Attrs = .{};
     defer attrs.deinit();
@@ -392,12 +392,12 @@ pub fn cast(ctx: Context, x: Tensor, options: CastOptions) Error!Tensor {
     return ctx.run(.cast, &.{x}, attrs);
 }
 
-/// The largest integer that is not above x.
+/// The largest integer <= x.
 pub fn floor(ctx: Context, x: Tensor) Error!Tensor {
     return ctx.run(.floor, &.{x}, .{});
 }
 
-/// The nearest integer; ties go to the even one.
+/// The nearest integer; ties go to even.
 pub fn round(ctx: Context, x: Tensor) Error!Tensor {
     return ctx.run(.round, &.{x}, .{});
 }
@@ -407,7 +407,7 @@ pub fn erf(ctx: Context, x: Tensor) Error!Tensor {
     return ctx.run(.erf, &.{x}, .{});
 }
 
-/// `minimum(maximum(x, min), max)`; NaN wins, and -0 is below +0.
+/// `minimum(maximum(x, min), max)`; NaN propagates, and -0 < +0.
 pub fn clamp(ctx: Context, x: Tensor, options: ClampOptions) Error!Tensor {
     var attrs: Attrs = .{};
     defer attrs.deinit();
@@ -416,42 +416,42 @@ pub fn clamp(ctx: Context, x: Tensor, options: ClampOptions) Error!Tensor {
     return ctx.run(.clamp, &.{x}, attrs);
 }
 
-/// The larger of a and b; NaN wins, and -0 is below +0.
+/// The larger of a and b; NaN propagates, and -0 < +0.
 pub fn maximum(ctx: Context, a: Tensor, b: Tensor) Error!Tensor {
     return ctx.run(.maximum, &.{ a, b }, .{});
 }
 
-/// The smaller of a and b; NaN wins, and -0 is below +0.
+/// The smaller of a and b; NaN propagates, and -0 < +0.
 pub fn minimum(ctx: Context, a: Tensor, b: Tensor) Error!Tensor {
     return ctx.run(.minimum, &.{ a, b }, .{});
 }
 
-/// The sine of an angle in radians; NaN of an infinity.
+/// The sine of x in radians; NaN if x is infinite.
 pub fn sin(ctx: Context, x: Tensor) Error!Tensor {
     return ctx.run(.sin, &.{x}, .{});
 }
 
-/// The cosine of an angle in radians; NaN of an infinity.
+/// The cosine of x in radians; NaN if x is infinite.
 pub fn cos(ctx: Context, x: Tensor) Error!Tensor {
     return ctx.run(.cos, &.{x}, .{});
 }
 
-/// `log(1 + x)`, accurate near 0 too; NaN below -1.
+/// `log(1 + x)`, also accurate near 0; NaN if x < -1.
 pub fn log1p(ctx: Context, x: Tensor) Error!Tensor {
     return ctx.run(.log1p, &.{x}, .{});
 }
 
-/// `e^x - 1`, accurate near 0 too.
+/// `e^x - 1`, also accurate near 0.
 pub fn expm1(ctx: Context, x: Tensor) Error!Tensor {
     return ctx.run(.expm1, &.{x}, .{});
 }
 
-/// `a^b`; NaN of a negative a unless b is an integer.
+/// `a^b`; NaN for a finite a < 0 and a finite b that is not an integer.
 pub fn pow(ctx: Context, a: Tensor, b: Tensor) Error!Tensor {
     return ctx.run(.pow, &.{ a, b }, .{});
 }
 
-/// The minimum along axes or of all; NaN wins. `invalid_argument` of nothing.
+/// The minimum over some or all axes; NaN propagates. `invalid_argument` for no elements.
 pub fn min(ctx: Context, x: Tensor, options: MinOptions) Error!Tensor {
     var attrs: Attrs = .{};
     defer attrs.deinit();
@@ -461,7 +461,7 @@ pub fn min(ctx: Context, x: Tensor, options: MinOptions) Error!Tensor {
     return ctx.run(.min, &.{x}, attrs);
 }
 
-/// The lowest index of the minimum, i64. `invalid_argument` of nothing.
+/// The index of the first minimum, i64. `invalid_argument` for no elements.
 pub fn argmin(ctx: Context, x: Tensor, options: ArgminOptions) Error!Tensor {
     var attrs: Attrs = .{};
     defer attrs.deinit();
@@ -471,7 +471,7 @@ pub fn argmin(ctx: Context, x: Tensor, options: ArgminOptions) Error!Tensor {
     return ctx.run(.argmin, &.{x}, attrs);
 }
 
-/// The product along axes or of all; of nothing 1.
+/// The product over some or all axes; 1 for no elements.
 pub fn prod(ctx: Context, x: Tensor, options: ProdOptions) Error!Tensor {
     var attrs: Attrs = .{};
     defer attrs.deinit();
@@ -481,7 +481,7 @@ pub fn prod(ctx: Context, x: Tensor, options: ProdOptions) Error!Tensor {
     return ctx.run(.prod, &.{x}, attrs);
 }
 
-/// Every axis from a start to a stop, by steps.
+/// Slices every axis from a start to a stop, in steps.
 pub fn slice(ctx: Context, x: Tensor, options: SliceOptions) Error!Tensor {
     var attrs: Attrs = .{};
     defer attrs.deinit();
@@ -491,7 +491,7 @@ pub fn slice(ctx: Context, x: Tensor, options: SliceOptions) Error!Tensor {
     return ctx.run(.slice, &.{x}, attrs);
 }
 
-/// A value put before and behind every axis.
+/// Pads every axis with a value, before and after.
 pub fn pad(ctx: Context, x: Tensor, value: Tensor, options: PadOptions) Error!Tensor {
     var attrs: Attrs = .{};
     defer attrs.deinit();
@@ -500,7 +500,7 @@ pub fn pad(ctx: Context, x: Tensor, value: Tensor, options: PadOptions) Error!Te
     return ctx.run(.pad, &.{ x, value }, attrs);
 }
 
-/// Elements along an axis by index.
+/// Gathers elements along an axis by index.
 pub fn gather(ctx: Context, x: Tensor, ids: Tensor, options: GatherOptions) Error!Tensor {
     var attrs: Attrs = .{};
     defer attrs.deinit();
@@ -508,7 +508,7 @@ pub fn gather(ctx: Context, x: Tensor, ids: Tensor, options: GatherOptions) Erro
     return ctx.run(.gather, &.{ x, ids }, attrs);
 }
 
-/// Pairs of elements of the last axis turned by angles.
+/// Rotates pairs of elements of the last axis by angles.
 pub fn rope(ctx: Context, x: Tensor, cos_: Tensor, sin_: Tensor, options: RopeOptions) Error!Tensor {
     var attrs: Attrs = .{};
     defer attrs.deinit();
@@ -516,7 +516,7 @@ pub fn rope(ctx: Context, x: Tensor, cos_: Tensor, sin_: Tensor, options: RopeOp
     return ctx.run(.rope, &.{ x, cos_, sin_ }, attrs);
 }
 
-/// The sums of an axis's elements up to each.
+/// The cumulative sums along an axis.
 pub fn cumsum(ctx: Context, x: Tensor, options: CumsumOptions) Error!Tensor {
     var attrs: Attrs = .{};
     defer attrs.deinit();
@@ -524,7 +524,7 @@ pub fn cumsum(ctx: Context, x: Tensor, options: CumsumOptions) Error!Tensor {
     return ctx.run(.cumsum, &.{x}, attrs);
 }
 
-/// The k greatest elements along an axis, the greatest first; of equals the one with the lower index.
+/// The k greatest elements along an axis, greatest first; ties go to the lower index.
 pub fn topk(ctx: Context, x: Tensor, options: TopkOptions) Error!Tensor {
     var attrs: Attrs = .{};
     defer attrs.deinit();
@@ -533,7 +533,7 @@ pub fn topk(ctx: Context, x: Tensor, options: TopkOptions) Error!Tensor {
     return ctx.run(.topk, &.{x}, attrs);
 }
 
-/// The indices of the k greatest elements along an axis, i64; of equals the lower one first.
+/// The indices of the k greatest elements along an axis, i64; ties go to the lower index.
 pub fn argtopk(ctx: Context, x: Tensor, options: ArgtopkOptions) Error!Tensor {
     var attrs: Attrs = .{};
     defer attrs.deinit();
@@ -548,32 +548,32 @@ pub fn equal(ctx: Context, a: Tensor, b: Tensor) Error!Tensor {
     return ctx.run(.equal, &.{ a, b }, .{});
 }
 
-/// Whether a does not equal b; true of NaN.
+/// Whether a differs from b; true for NaN.
 pub fn not_equal(ctx: Context, a: Tensor, b: Tensor) Error!Tensor {
     return ctx.run(.not_equal, &.{ a, b }, .{});
 }
 
-/// Whether a is below b; false of NaN.
+/// Whether `a < b`; false for NaN.
 pub fn less(ctx: Context, a: Tensor, b: Tensor) Error!Tensor {
     return ctx.run(.less, &.{ a, b }, .{});
 }
 
-/// Whether a is below b or equals it; false of NaN.
+/// Whether `a <= b`; false for NaN.
 pub fn less_equal(ctx: Context, a: Tensor, b: Tensor) Error!Tensor {
     return ctx.run(.less_equal, &.{ a, b }, .{});
 }
 
-/// Whether a is above b; false of NaN.
+/// Whether `a > b`; false for NaN.
 pub fn greater(ctx: Context, a: Tensor, b: Tensor) Error!Tensor {
     return ctx.run(.greater, &.{ a, b }, .{});
 }
 
-/// Whether a is above b or equals it; false of NaN.
+/// Whether `a >= b`; false for NaN.
 pub fn greater_equal(ctx: Context, a: Tensor, b: Tensor) Error!Tensor {
     return ctx.run(.greater_equal, &.{ a, b }, .{});
 }
 
-/// Elements of a where the condition is true, and of b elsewhere.
+/// Selects from a where the condition is true, and from b elsewhere.
 pub fn where(ctx: Context, condition: Tensor, a: Tensor, b: Tensor) Error!Tensor {
     return ctx.run(.where, &.{ condition, a, b }, .{});
 }

@@ -64,7 +64,7 @@ pub const Result = struct {
     pub fn values(self: Result, comptime T: type) Error![]const T {
         if (self.bytes.len == 0) return &.{};
         if (self.bytes.len % @sizeOf(T) != 0 or !std.mem.isAligned(@intFromPtr(self.bytes.ptr), @alignOf(T))) {
-            return failure.fail(error.InvalidArgument, "a result of {d} bytes is no array of {s}s of {d}", .{
+            return failure.fail(error.InvalidArgument, "a result of {d} bytes is not an array of {s}s of {d}", .{
                 self.bytes.len, @typeName(T), @sizeOf(T),
             });
         }

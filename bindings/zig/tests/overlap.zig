@@ -240,7 +240,7 @@ test "what the device finds" {
             const first: f32 = @floatFromInt(2 * i);
             try expectEqualSlices(f32, &.{ first, first + 1 }, try result.values(f32));
             try expectError(error.InvalidArgument, result.values([3]f32));
-            try says("a result of 8 bytes is no array of [3]f32s of 12");
+            try says("a result of 8 bytes is not an array of [3]f32s of 12");
         }
         try expectError(error.InvalidArgument, results.next());
         try says("embedding: id 5");

@@ -98,7 +98,7 @@ test "malformed files are refused" {
         .{ "", 0, "byte 0 of the header: '{' is missing" },
         .{ "{\"a\":3}", 0, "'{' is missing" },
         .{ "{\"a\xff\":3}", 0, "this is not UTF-8" },
-        .{ "{\"a\":" ++ one ++ ",\"a\":" ++ one ++ "}", 8, "the name is there twice" },
+        .{ "{\"a\":" ++ one ++ ",\"a\":" ++ one ++ "}", 8, "the name occurs twice" },
         .{ "{\"a\":" ++ entry("F7", "[2]", "[0,8]") ++ "}", 8, "there is no such dtype" },
         .{ "{\"a\":" ++ entry("F32", "[2]", "[4,12]") ++ "}", 12, "0 is the next" },
         .{ "{\"a\":" ++ one ++ "}", 9, "the tensors have 8 bytes and the file 9 for them" },

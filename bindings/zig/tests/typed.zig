@@ -3,7 +3,7 @@
 const adead = @import("adead");
 const Tensor = adead.Tensor;
 
-/// Calls an operation's own method with operands that fit; `attrs.take(name, &option)` sets what is there.
+/// Calls an operation's own method with operands that fit; `attrs.take(name, &option)` sets an option if it is given.
 pub fn typed(ctx: adead.Context, op: adead.Op, operands: []const Tensor, attrs: anytype) adead.Error!Tensor {
     switch (op) {
         .matmul => {
@@ -277,7 +277,7 @@ pub fn typed(ctx: adead.Context, op: adead.Op, operands: []const Tensor, attrs: 
     }
 }
 
-/// Whether an operation's own method can be given these operands: what it requires, and no more than it takes.
+/// Whether an operation's own method accepts these operands: all required ones, and no surplus.
 pub fn fits(op: adead.Op, operands: []const Tensor) bool {
     const there = struct {
         fn at(all: []const Tensor, i: usize) bool {

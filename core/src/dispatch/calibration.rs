@@ -175,15 +175,15 @@ mod tests {
         let good = encode("m", &[measured("cpu")]);
         let cut = good.lines().take(good.lines().count() - 1).collect::<Vec<_>>().join("\n");
         for (text, expected) in [
-            (String::new(), "it is of another version"),
+            (String::new(), "it has another version"),
             ("\u{0}\u{1}garbage".into(), "line 1: "),
-            (good.replace("version = 3", "version = 2"), "it is of another version"),
-            (good.replace("machine = \"m\"", "machine = \"n\""), "it is about another machine"),
-            (good.replace("machine = \"m\"", ""), "it is about another machine"),
+            (good.replace("version = 3", "version = 2"), "it has another version"),
+            (good.replace("machine = \"m\"", "machine = \"n\""), "it is from another machine"),
+            (good.replace("machine = \"m\"", ""), "it is from another machine"),
             (good.replace("machine", "mashine"), "line 4: the keys here are version and machine"),
-            (good.replace("\"cpu\"", "\"gpu\""), "it has no figures of this device"),
-            (good.replace("wake_ns", "woke_ns"), "line 8: it is not a figure of a device"),
-            (good.replace("wake_ns = ", "wake_ns = 1_"), "line 8: it is not a figure of a device"),
+            (good.replace("\"cpu\"", "\"gpu\""), "it has no figures for this device"),
+            (good.replace("wake_ns", "woke_ns"), "line 8: it is not a device figure"),
+            (good.replace("wake_ns = ", "wake_ns = 1_"), "line 8: it is not a device figure"),
             (good.replace("wake_ns = ", "wake_ns = x"), "line 8: "),
             (good.replace("matmul_gflops = ", "matmul_gflops = -"), "a figure is out of range"),
             (good.replace("matmul_gflops = ", "matmul_gflops = 0#"), "a figure is out of range"),
@@ -215,7 +215,7 @@ mod tests {
         // A file under the wrong name, and a file that is no calibration.
         fs::copy(&path, file(&folder, "n")).unwrap();
         let foreign = load("n").source.to_string();
-        assert!(foreign.ends_with("is ignored: it is about another machine"), "{foreign}");
+        assert!(foreign.ends_with("is ignored: it is from another machine"), "{foreign}");
         fs::write(&path, [0xff, 0xfe]).unwrap();
         assert!(load("m").source.to_string().contains(" is ignored: "));
         store(&folder, "m", &[measured("cpu")]).unwrap();

@@ -100,7 +100,7 @@ impl AutoDispatcher {
             Some(index) => Ok(index),
             None => {
                 let ids: Vec<&str> = self.profiles.iter().map(|profile| profile.id.as_str()).collect();
-                fail!(InvalidArgument, "no device '{id}': there are {}", ids.join(", "))
+                fail!(InvalidArgument, "no device '{id}': the devices are {}", ids.join(", "))
             }
         }
     }
@@ -286,7 +286,7 @@ impl AutoDispatcher {
         Some(best?.0)
     }
 
-    /// The cheapest device, the first of equals. A device whose memory is too small is chosen only if no device has enough.
+    /// The cheapest device, the first one in a tie. A device whose memory is too small is chosen only if no device has enough.
     pub(super) fn cheapest(&self, task: &Task) -> usize {
         let mut best = (0, self.estimate(task, 0));
         for device in 1..self.profiles.len() {

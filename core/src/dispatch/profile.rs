@@ -145,7 +145,7 @@ const REFERENCES: [Figures; 3] = [
 /// A software GPU. It computes on the processor, slower than the processor's own kernels.
 const SOFTWARE: Figures = Figures {
     name: "software",
-    text: "a GPU that is a program on the processor",
+    text: "a software GPU on the processor",
     kind: Kind::Integrated,
     gflops: 2.0,
     gbytes: 5.0,
@@ -202,7 +202,7 @@ impl DeviceProfile {
             DeviceKind::Integrated => &REFERENCES[0],
             DeviceKind::Software | DeviceKind::Cpu => &SOFTWARE,
         };
-        let source = Source::BuiltIn(format!("not measured; taken for {}", figures.text));
+        let source = Source::BuiltIn(format!("not measured; assumed to be {}", figures.text));
         let mut profile = DeviceProfile::of_figures(info.id.clone(), figures, source);
         profile.memory = info.memory;
         profile.exact = Exact::of_gpu(&info.arch, profile.rate(Family::Matmul).gflops);

@@ -212,7 +212,7 @@ fn a_forced_device_takes_all() {
     assert_eq!((explanation.reason.as_str(), explanation.estimates.len()), ("cuda:0 was forced", 2));
     let error = machine.force(Some("cuda:1")).unwrap_err();
     assert_eq!(error.status(), Status::InvalidArgument);
-    assert_eq!(error.message(), "no device 'cuda:1': there are cpu, cuda:0");
+    assert_eq!(error.message(), "no device 'cuda:1': the devices are cpu, cuda:0");
     assert_eq!(machine.forced(), Some(1), "a failed call changes nothing");
     machine.force(None).unwrap();
     assert_eq!(machine.choose_task(&tiny), Decision { device: 0, why: Why::Threshold(1 << 40) });

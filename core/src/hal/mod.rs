@@ -162,7 +162,7 @@ pub enum Priority {
     /// The default.
     #[default]
     Normal,
-    /// Begins before other streams: for short work that somebody waits for, beside long work.
+    /// Starts before other streams' work: for short, urgent work beside long work.
     High,
 }
 

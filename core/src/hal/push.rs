@@ -147,7 +147,7 @@ pub fn pack_named(takes: &[PushNumber], bytes: usize, given: &[(&str, Number)]) 
 
 fn check_typed(takes: &[PushNumber], bytes: usize) -> Result<()> {
     if takes.is_empty() && bytes > 0 {
-        fail!(InvalidArgument, "the module does not say what types its push constants have: give all {bytes} bytes");
+        fail!(InvalidArgument, "the module does not declare the types of its push constants: pass all {bytes} bytes");
     }
     Ok(())
 }
@@ -266,7 +266,7 @@ mod tests {
             error.message().contains("takes 4 push constants (n u32, scale f32, i8, h f16); got 3 numbers"),
             "{error}"
         );
-        assert!(pack(&[], 8, &base).unwrap_err().message().contains("give all 8 bytes"));
+        assert!(pack(&[], 8, &base).unwrap_err().message().contains("pass all 8 bytes"));
         let named = |given: &[(&str, Number)]| pack_named(&takes[..2], 8, given).unwrap_err().message().to_string();
         assert!(named(&[("n", base[0])]).contains("push constant 1 ('scale') is missing"));
         assert!(named(&[("m", base[0])]).contains("no push constant 'm': it takes n u32, scale f32"));

@@ -82,7 +82,7 @@ fn elsewhere(place: Place<'_>) -> Result<*mut u8> {
             Some(pointer) => Ok(unsafe { pointer.as_ptr().add(offset) }),
             None => fail!(InvalidArgument, "the operand is on {}, not in host memory", buffer.device_name()),
         },
-        Place::Packed(_) => fail!(InvalidArgument, "an operand is a packed matrix: only matmul's b may be"),
+        Place::Packed(_) => fail!(InvalidArgument, "an operand is a packed matrix: only matmul's b may be packed"),
         Place::Nowhere => fail!(Internal, "a result has no memory"),
         // SAFETY: whoever made the view checked that offset + bytes is inside the tensor.
         Place::Tensor(tensor, offset) => Ok(unsafe { tensor.host()?.as_ptr().add(offset) }),

@@ -57,7 +57,7 @@ impl AttentionPlan {
         if v.from_end(2) != kv_heads || (heads != kv_heads && (kv_heads == 0 || heads % kv_heads != 0)) {
             fail!(
                 ShapeMismatch,
-                "attention: q has {heads} heads, k {kv_heads}, v {}; k and v must have equally many, a divisor of q's",
+                "attention: q has {heads} heads, k {kv_heads}, v {}; k and v must have the same number, a divisor of q's",
                 v.from_end(2)
             );
         }

@@ -35,7 +35,7 @@ impl Permutation {
         let mut permutation = Permutation { axes: [0; MAX_RANK], len: Some(axes.len() as u8) };
         let range = -(MAX_RANK as i32)..MAX_RANK as i32;
         if axes.len() > MAX_RANK || axes.iter().any(|axis| !range.contains(axis)) {
-            fail!(InvalidArgument, "{axes:?} are not at most {MAX_RANK} axes of a rank up to {MAX_RANK}");
+            fail!(InvalidArgument, "{axes:?}: pass at most {MAX_RANK} axes, of a rank up to {MAX_RANK}");
         }
         for (to, &from) in permutation.axes.iter_mut().zip(axes) {
             *to = from as i8;
@@ -64,7 +64,7 @@ impl PerAxis {
     pub fn new(numbers: &[i32]) -> Result<PerAxis> {
         let mut list = PerAxis { len: numbers.len() as u8, ..PerAxis::NONE };
         if numbers.len() > MAX_RANK {
-            fail!(InvalidArgument, "{} numbers for axes; a tensor has at most {MAX_RANK}", numbers.len());
+            fail!(InvalidArgument, "{} numbers; a tensor has at most {MAX_RANK} axes", numbers.len());
         }
         list.numbers[..numbers.len()].copy_from_slice(numbers);
         Ok(list)
@@ -260,10 +260,10 @@ fn allowed(name: &str) -> String {
         "trans_a" | "trans_b" | "keepdim" | "causal" | "interleaved" => "0 or 1".into(),
         "axis" => "one integer (negative ones count from the end) or 'all'".into(),
         "form" => "erf or tanh".into(),
-        "k" => "an integer from 0 on".into(),
+        "k" => "a non-negative integer".into(),
         "activation" => Activation::ALL.map(Activation::name).join(", "),
         "precision" => Precision::ALL.map(Precision::name).join(", "),
-        "perm" | "axes" | "start" | "stop" | "step" | "before" | "after" => "integers with commas between them".into(),
+        "perm" | "axes" | "start" | "stop" | "step" | "before" | "after" => "integers separated by commas".into(),
         _ => "a number".into(),
     }
 }

@@ -39,7 +39,7 @@ pub(super) fn normalised<const N: usize>(
     }
     match rules::optional(inputs, N) {
         Some(residual) if residual.shape != output.shape => {
-            fail!(ShapeMismatch, "{op}: residual is {} and x {}; both must have one shape", residual.shape, output.shape)
+            fail!(ShapeMismatch, "{op}: residual is {} and x {}; they must have the same shape", residual.shape, output.shape)
         }
         _ => Ok(()),
     }

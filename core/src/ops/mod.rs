@@ -256,7 +256,7 @@ const PLACES: [usize; NUMBERS] = {
     let mut row = 0;
     while row < ROWS.len() {
         let number = ROWS[row].0 as usize;
-        assert!(places[number] == usize::MAX, "two operations have one number");
+        assert!(places[number] == usize::MAX, "two operations have the same number");
         places[number] = row;
         row += 1;
     }

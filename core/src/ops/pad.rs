@@ -36,7 +36,7 @@ pub(crate) fn before(attrs: &Attrs, shape: &Shape) -> Result<[usize; MAX_RANK]> 
             fail!(InvalidArgument, "pad: {name} {numbers:?} is longer than the {rank} dimensions of {shape}");
         }
         if let Some(negative) = numbers.iter().find(|&&number| number < 0) {
-            fail!(InvalidArgument, "pad: {name} has {negative}; use slice to take elements away");
+            fail!(InvalidArgument, "pad: {name} has {negative}; use slice to remove elements");
         }
     }
     Ok(std::array::from_fn(|axis| attrs.start.at(axis, 0) as usize))

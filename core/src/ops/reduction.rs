@@ -78,9 +78,9 @@ fn set_shape(op: &str, attrs: &Attrs, shape: &Shape, to: &mut Shape) -> Result<(
     let mut reduced = [false; MAX_RANK];
     match (attrs.axes.axes(), attrs.axis) {
         (Some(_), Axis::At(_) | Axis::All) => {
-            fail!(InvalidArgument, "{op}: axis and axes are both given; give one of them")
+            fail!(InvalidArgument, "{op}: axis and axes are both given; pass only one")
         }
-        (Some([]), _) => fail!(InvalidArgument, "{op}: axes names no axis; leave it out to reduce all of them"),
+        (Some([]), _) => fail!(InvalidArgument, "{op}: axes is empty; omit it to reduce all axes"),
         (Some(list), _) => {
             for &axis in list {
                 let index = axis_index(op, axis.into(), shape)?;
@@ -112,7 +112,7 @@ pub(super) fn rule(op: &str, gives: Gives, attrs: &Attrs, inputs: Metas<'_>, out
     output.dtype = dtype;
     set_shape(op, attrs, x, &mut output.shape)?;
     if output.shape.elements() > 0 && x.elements() == 0 && matches!(gives, Gives::Element | Gives::Index) {
-        fail!(InvalidArgument, "{op}: {x} has nothing to reduce, and {op} of nothing is not defined");
+        fail!(InvalidArgument, "{op}: {x} has no elements to reduce; {op} needs at least one");
     }
     if gives == Gives::Index {
         check_indices(op, dtype, Reduced::new(x, attrs).lines.n)?;

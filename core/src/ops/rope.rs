@@ -21,7 +21,7 @@ pub(super) const INFO: OpInfo = OpInfo {
         if cos.shape != sin.shape || pairs.broadcast(&cos.shape) != Some(pairs) {
             fail!(
                 ShapeMismatch,
-                "rope: cos is {} and sin {}; both must have one shape that broadcasts to {pairs}",
+                "rope: cos is {} and sin {}; they must have the same shape and broadcast to {pairs}",
                 cos.shape,
                 sin.shape
             );

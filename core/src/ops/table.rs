@@ -30,9 +30,9 @@ macro_rules! table {
                 Abs = 8 abs(): Elementwise 1, [ABS = 9];
                 /// `e^x`.
                 Exp = 9 exp(): Function 16, [EXP = 10];
-                /// The natural logarithm; NaN below 0.
+                /// The natural logarithm; NaN if x < 0.
                 Log = 10 log(): Function 24, [LOG = 11];
-                /// The square root; NaN below 0.
+                /// The square root; NaN if x < 0.
                 Sqrt = 11 sqrt(): Elementwise 1, [SQRT = 12];
                 /// `1 / sqrt(x)`.
                 Rsqrt = 12 rsqrt(): Elementwise 2, [RSQRT = 13];
@@ -42,25 +42,25 @@ macro_rules! table {
                 Sigmoid = 14 sigmoid(): Function 19, [SIGMOID = 2];
                 /// The hyperbolic tangent.
                 Tanh = 15 tanh(): Function 32, [TANH = 3];
-                /// The Gaussian error linear unit, by the error function or by tanh.
+                /// The Gaussian error linear unit, with erf or tanh.
                 Gelu = 16 gelu(form: GeluForm): Function 36, [GELU_ERF = 5, GELU_TANH = 4];
                 /// `x·sigmoid(x)`.
                 Silu = 17 silu(): Function 20, [SILU = 6];
-                /// The largest integer that is not above x.
+                /// The largest integer ≤ x.
                 Floor = 31 floor(): Elementwise 3, [FLOOR = 22 called];
-                /// The nearest integer; ties go to the even one.
+                /// The nearest integer; ties go to even.
                 Round = 32 round(): Elementwise 2, [ROUND = 23 called];
                 /// The error function.
                 Erf = 33 erf(): Function 34, [ERF = 24];
-                /// `minimum(maximum(x, min), max)`; NaN wins, and −0 is below +0.
+                /// `minimum(maximum(x, min), max)`; NaN propagates, and −0 < +0.
                 Clamp = 34 clamp(min: f32, max: f32): Elementwise 2, [CLAMP = 25 called];
-                /// The sine of an angle in radians; NaN of an infinity.
+                /// The sine of x in radians; NaN if x is infinite.
                 Sin = 37 sin(): Function 36, [SIN = 28 called];
-                /// The cosine of an angle in radians; NaN of an infinity.
+                /// The cosine of x in radians; NaN if x is infinite.
                 Cos = 38 cos(): Function 36, [COS = 29 called];
-                /// `log(1 + x)`, accurate near 0 too; NaN below −1.
+                /// `log(1 + x)`, also accurate near 0; NaN if x < −1.
                 Log1p = 39 log1p(): Function 30, [LOG1P = 30 called];
-                /// `e^x − 1`, accurate near 0 too.
+                /// `e^x − 1`, also accurate near 0.
                 Expm1 = 40 expm1(): Function 25, [EXPM1 = 31 called];
             }
             binary {
@@ -72,41 +72,41 @@ macro_rules! table {
                 Mul = 4 mul: Elementwise 1, [MUL = 16];
                 /// `a / b`.
                 Div = 5 div: Elementwise 1, [DIV = 17];
-                /// The larger of a and b; NaN wins, and −0 is below +0.
+                /// The larger of a and b; NaN propagates, and −0 < +0.
                 Maximum = 35 maximum: Elementwise 1, [MAXIMUM = 26 called];
-                /// The smaller of a and b; NaN wins, and −0 is below +0.
+                /// The smaller of a and b; NaN propagates, and −0 < +0.
                 Minimum = 36 minimum: Elementwise 1, [MINIMUM = 27 called];
-                /// `a^b`; NaN of a negative a unless b is an integer.
+                /// `a^b`; NaN for a finite a < 0 and a finite b that is not an integer.
                 Pow = 41 pow: Function 90, [POW = 32 called];
             }
             comparison {
                 /// Whether a equals b; NaN equals nothing, and −0 equals +0.
                 Equal = 70 equal: Elementwise 1, 0b0010;
-                /// Whether a does not equal b; true of NaN.
+                /// Whether a differs from b; true for NaN.
                 NotEqual = 71 not_equal: Elementwise 1, 0b1101;
-                /// Whether a is below b; false of NaN.
+                /// Whether `a < b`; false for NaN.
                 Less = 72 less: Elementwise 1, 0b0001;
-                /// Whether a is below b or equals it; false of NaN.
+                /// Whether `a ≤ b`; false for NaN.
                 LessEqual = 73 less_equal: Elementwise 1, 0b0011;
-                /// Whether a is above b; false of NaN.
+                /// Whether `a > b`; false for NaN.
                 Greater = 74 greater: Elementwise 1, 0b0100;
-                /// Whether a is above b or equals it; false of NaN.
+                /// Whether `a ≥ b`; false for NaN.
                 GreaterEqual = 75 greater_equal: Elementwise 1, 0b0110;
             }
             reduction {
-                /// The sum along axes or of all; of nothing +0.
+                /// The sum over some or all axes; +0 for no elements.
                 Sum = 19 sum: Reduction, SUM = 0 Value;
-                /// The mean along axes or of all; of nothing NaN.
+                /// The mean over some or all axes; NaN for no elements.
                 Mean = 20 mean: Reduction, SUM = 0 Mean;
-                /// The maximum along axes or of all; NaN wins. `invalid_argument` of nothing.
+                /// The maximum over some or all axes; NaN propagates. `invalid_argument` for no elements.
                 Max = 21 max: Reduction, MAX = 1 Element;
-                /// The lowest index of the maximum, i64. `invalid_argument` of nothing.
+                /// The index of the first maximum, i64. `invalid_argument` for no elements.
                 Argmax = 22 argmax: Reduction, ARGMAX = 2 Index;
-                /// The minimum along axes or of all; NaN wins. `invalid_argument` of nothing.
+                /// The minimum over some or all axes; NaN propagates. `invalid_argument` for no elements.
                 Min = 53 min: Reduction, MIN = 3 Element;
-                /// The lowest index of the minimum, i64. `invalid_argument` of nothing.
+                /// The index of the first minimum, i64. `invalid_argument` for no elements.
                 Argmin = 54 argmin: Reduction, ARGMIN = 4 Index;
-                /// The product along axes or of all; of nothing 1.
+                /// The product over some or all axes; 1 for no elements.
                 Prod = 55 prod: Reduction, PROD = 5 Value;
             }
             own {
@@ -114,39 +114,39 @@ macro_rules! table {
                 Matmul = 0 matmul: Matmul, matmul::matmul;
                 /// The inner product of two vectors.
                 Dot = 1 dot: Reduction, matmul::dot;
-                /// `e^x` over its sum, along an axis.
+                /// `e^x` divided by its sum along an axis.
                 Softmax = 18 softmax: Reduction, normalise::softmax;
-                /// Mean and variance normalised over the last axis, of x or of x + residual.
+                /// Normalises mean and variance over the last axis, of x or x + residual.
                 Layernorm = 23 layernorm: Reduction, normalise::layernorm;
-                /// Root mean square normalised over the last axis, of x or of x + residual.
+                /// Normalises the root mean square over the last axis, of x or x + residual.
                 Rmsnorm = 24 rmsnorm: Reduction, normalise::rmsnorm;
-                /// Softmax-weighted values: scaled dot-product attention.
+                /// Scaled dot-product attention: values weighted by softmax.
                 Attention = 25 attention: Attention, attention::attention;
                 /// Two matrix products with an activation between them.
                 Ffn = 26 ffn: Matmul, matmul::ffn;
-                /// Rows of a table by id.
+                /// Looks up rows of a table by id.
                 Embedding = 27 embedding: Move, moves::embedding;
-                /// The axes permuted.
+                /// Permutes the axes.
                 Transpose = 28 transpose: Move, moves::transpose;
-                /// Tensors joined along an axis.
+                /// Joins tensors along an axis.
                 Concat = 29 concat: Move, moves::concat;
-                /// Every axis from a start to a stop, by steps.
+                /// Slices every axis from a start to a stop, in steps.
                 Slice = 56 slice: Move, parts::slice;
-                /// A value put before and behind every axis.
+                /// Pads every axis with a value, before and after.
                 Pad = 57 pad: Move, parts::pad;
-                /// Elements along an axis by index.
+                /// Gathers elements along an axis by index.
                 Gather = 58 gather: Move, parts::gather;
-                /// Pairs of elements of the last axis turned by angles.
+                /// Rotates pairs of elements of the last axis by angles.
                 Rope = 59 rope: Elementwise, rope::rope;
-                /// The sums of an axis's elements up to each.
+                /// The cumulative sums along an axis.
                 Cumsum = 60 cumsum: Reduction, cumsum::cumsum;
-                /// The k greatest elements along an axis, the greatest first; of equals the one with the lower index.
+                /// The k greatest elements along an axis, greatest first; ties go to the lower index.
                 Topk = 61 topk: Reduction, topk::topk;
-                /// The indices of the k greatest elements along an axis, i64; of equals the lower one first.
+                /// The indices of the k greatest elements along an axis, i64; ties go to the lower index.
                 Argtopk = 62 argtopk: Reduction, topk::argtopk;
-                /// Elements of a where the condition is true, and of b elsewhere.
+                /// Selects from a where the condition is true, and from b elsewhere.
                 Where = 76 r#where: Move, compare::select;
-                /// Another element type.
+                /// Converts to another dtype.
                 Cast = 30 cast: Elementwise, cast::cast;
             }
         }

@@ -37,9 +37,7 @@ pub struct CacheUse {
 impl Cache {
     /// Finds the cache of a context.
     pub(super) fn of(context: &Context) -> Result<&Cache> {
-        context
-            .kept()
-            .ok_or_else(|| Error::new(Status::Internal, "a context keeps something else in the place of its pipelines"))
+        context.kept().ok_or_else(|| Error::new(Status::Internal, "a context's pipelines have another type"))
     }
 
     fn lists(&self) -> MutexGuard<'_, Lists> {

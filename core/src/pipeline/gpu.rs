@@ -145,7 +145,7 @@ fn record(
     let place = |node: u32| match plan.places[node as usize] {
         Place::Constant(i) => Ok((&*constants[i as usize], 0)),
         Place::Block(at) => Ok((block, at)),
-        _ => fail!(Internal, "a value of a pipeline is nowhere"),
+        _ => fail!(Internal, "a value of a pipeline has no memory"),
     };
     for step in &plan.steps {
         let mut inputs = Vec::new();

@@ -216,7 +216,7 @@ impl Pipeline {
         if shape.elements() != from.elements() {
             fail!(
                 ShapeMismatch,
-                "{from} can't become {shape}: {} elements against {}",
+                "can't reshape {from} to {shape}: {} elements against {}",
                 from.elements(),
                 shape.elements()
             );

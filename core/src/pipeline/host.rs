@@ -51,12 +51,12 @@ impl Values<'_> {
             Place::Input(i) => self.inputs[i as usize].host()?,
             Place::Constant(i) => match &self.plan.graph.nodes[self.plan.constants[i as usize] as usize].source {
                 Source::Constant(tensor) => tensor.host()?,
-                _ => fail!(Internal, "a constant of a pipeline is none"),
+                _ => fail!(Internal, "a pipeline's constant is missing"),
             },
             Place::Output(i) => self.outputs[i as usize].pointer(),
             // SAFETY: the plan's places are inside its block.
             Place::Block(at) => unsafe { self.block.add(at) },
-            Place::None => fail!(Internal, "a value of a pipeline is nowhere"),
+            Place::None => fail!(Internal, "a value of a pipeline has no memory"),
         })
     }
 }

@@ -172,7 +172,7 @@ impl<'a> Assembler<'a> {
         let Meta { dtype, shape } = tensor.meta;
         if bytes.len() != tensor.meta.bytes() {
             let (wanted, given) = (shape.elements(), bytes.len() / dtype.size());
-            let text = format!("'{}' is {dtype}{shape}: it has {wanted} elements and {given} are given", tensor.name);
+            let text = format!("'{}' is {dtype}{shape}: it has {wanted} elements, but got {given}", tensor.name);
             return Err(invalid(tensor.at, format_args!("{text}")));
         }
         tensor.data = Some(Tensor::from_bytes(&bytes, dtype, shape.dims())?);

@@ -88,6 +88,6 @@ pub(super) fn run(
 fn required<'a>(given: &[Option<&'a Tensor>], slot: usize) -> Result<&'a Tensor> {
     match given.get(slot).copied().flatten() {
         Some(tensor) => Ok(tensor),
-        None => fail!(Internal, "an input is missing that was there"),
+        None => fail!(Internal, "an input disappeared"),
     }
 }

@@ -136,7 +136,7 @@ impl Tensor {
         if shape.elements() != self.0.meta.shape.elements() {
             fail!(
                 ShapeMismatch,
-                "reshape: {} has {} elements and {shape} has {}: the numbers must be equal",
+                "reshape: {} has {} elements and {shape} has {}: they must be equal",
                 self.0.meta.shape,
                 self.0.meta.shape.elements(),
                 shape.elements()
@@ -153,7 +153,7 @@ impl Tensor {
         dims.copy_from_slice(self.dims());
         let Some(rows) = dims.first_mut() else { fail!(ShapeMismatch, "a scalar has no rows") };
         if first > *rows || count > *rows - first {
-            fail!(InvalidArgument, "there are no {count} rows from {first} on in {}", self.0.meta.shape);
+            fail!(InvalidArgument, "{count} rows from row {first} exceed {}", self.0.meta.shape);
         }
         let all = std::mem::replace(rows, count);
         let meta = Meta::new(self.dtype(), Shape::new(dims)?);

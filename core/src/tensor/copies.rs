@@ -160,7 +160,7 @@ impl Copies {
             // Another thread has read the values and dropped the copy.
             return match self.fetched.get() {
                 Some(fetched) => Ok(fetched.pointer()),
-                None => fail!(Internal, "a tensor's values are nowhere"),
+                None => fail!(Internal, "a tensor's values are missing"),
             };
         };
         let host = HostBuffer::uninitialised(self.bytes)?;

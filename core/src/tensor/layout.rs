@@ -157,7 +157,7 @@ impl Layout {
         if data != self.elements * size || arranged != self.stored * size {
             fail!(
                 ShapeMismatch,
-                "layout: {data} bytes to arrange in {arranged}; it takes {} and stores {}",
+                "layout: {data} bytes plain and {arranged} arranged; it needs {} and {}",
                 self.elements * size,
                 self.stored * size
             );

@@ -65,7 +65,7 @@ impl Tensor {
     fn fetched(&self) -> Result<NonNull<u8>> {
         match self.0.copies.get() {
             Some(copies) => copies.fetch(),
-            None => fail!(Internal, "a tensor's values are nowhere"),
+            None => fail!(Internal, "a tensor's values are missing"),
         }
     }
 

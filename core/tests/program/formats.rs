@@ -151,7 +151,7 @@ fn text_mistakes_name_their_line() {
         (".adead 1\ninput 9 f32[2]", "line 2: \"9\" is not a valid name"),
         (".adead 1\ninput a f32[2]\ntemp a f32[2]", "line 3: a second tensor is named 'a'"),
         (".adead 1\nconst a f32[2]", "line 2: 'a' needs its contents"),
-        (".adead 1\nconst a f32[2] = 1.0", "line 2: 'a' is f32[2]: it has 2 elements and 1 are given"),
+        (".adead 1\nconst a f32[2] = 1.0", "line 2: 'a' is f32[2]: it has 2 elements, but got 1"),
         (".adead 1\nconst a f32[2] = 1.0 2", "line 2: '2' is not an element of f32: 8 hexadecimal digits"),
         (".adead 1\nconst a i32[1] = 1.0", "line 2: '1.0' is not an element of i32"),
         (".adead 1\n= 00000000", "line 2: '=' continues a constant"),

@@ -78,13 +78,13 @@ test('arguments that are none are refused', async () => {
     [/must be an array of strings; they are null/, null],
     [/sentence 1 must be a string; it is of the type number/, ['a', 3]],
     [/sentence 0 must be a string; it is null/, [null]],
-    [/a string is wanted, not undefined/, Array(2)],
+    [/expected a string, not undefined/, Array(2)],
     [/sentence 1 has half of a surrogate pair/, ['🌊', '🌊'.slice(0, 1)]],
     [/a batch has at least 1 sentence, not 0/, ['a'], { batch: 0 }],
     [/1\.5 is no whole number/, ['a'], { batch: 1.5 }],
     [/-1 is no whole number/, ['a'], { batch: -1 }],
-    [/a number is wanted, not a string/, ['a'], { batch: '2' }],
-    [/true or false is wanted, not a number/, ['a'], { padded: 1 }],
+    [/expected a number, not a string/, ['a'], { batch: '2' }],
+    [/expected true or false, not a number/, ['a'], { padded: 1 }],
   ]
   for (const [text, ...given] of cases) {
     throws('invalid_argument', text, () => encoder.encode(...given))
@@ -101,10 +101,10 @@ test('what can not be opened is refused with the reason', async () => {
     ['io', /nowhere: .*No such file/, shared('nowhere')],
     ['io', /config\.json: .*No such file/, shared('')],
     ['invalid_argument', /a model is a folder, and this is a file/, shared('tiny/config.json')],
-    ['invalid_argument', /a string is wanted, not undefined/, undefined],
-    ['invalid_argument', /a string is wanted, not a number/, 3],
-    ['invalid_argument', /a number is wanted, not a string/, tiny, { threads: 'two' }],
-    ['invalid_argument', /a string is wanted, not a number/, tiny, { device: 0 }],
+    ['invalid_argument', /expected a string, not undefined/, undefined],
+    ['invalid_argument', /expected a string, not a number/, 3],
+    ['invalid_argument', /expected a number, not a string/, tiny, { threads: 'two' }],
+    ['invalid_argument', /expected a string, not a number/, tiny, { device: 0 }],
     ['invalid_argument', /no device 'nobody'/, tiny, { device: 'nobody' }],
     ['backend_unavailable', /cuda:99/, tiny, { device: 'cuda:99' }],
   ]

@@ -115,7 +115,7 @@ test('arguments that are none are refused at once', () => {
   throws('invalid_argument', /an iterable of strings; they are of the type number/, () => encoder.batchEmbed(3))
   throws('invalid_argument', /an iterable of strings; they are null/, () => encoder.batchEmbed(null))
   throws('invalid_argument', /at least 1 sentence, not 0/, () => encoder.batchEmbed([], { batch: 0 }))
-  throws('invalid_argument', /true or false is wanted/, () => encoder.batchEmbed([], { padded: 'yes' }))
+  throws('invalid_argument', /expected true or false/, () => encoder.batchEmbed([], { padded: 'yes' }))
   throws('invalid_argument', /progress must be a function/, () => encoder.batchEmbed([], { progress: 3 }))
 })
 

@@ -51,10 +51,10 @@ extern "C" fn failed(error: Error) -> i32 {
 extern "C" fn panicked(panic: Box<dyn Any + Send>) -> i32 {
     let text = match panic.downcast_ref::<String>() {
         Some(text) => text.as_str(),
-        None => panic.downcast_ref::<&str>().copied().unwrap_or("a panic without a text"),
+        None => panic.downcast_ref::<&str>().copied().unwrap_or("a panic without a message"),
     };
     let place = PANIC_PLACE.try_with(Cell::take).ok().flatten().unwrap_or_default();
-    remember(&format!("a fault of adead, please report it: {text}{place}"));
+    remember(&format!("a bug in adead, please report it: {text}{place}"));
     Status::Internal as i32
 }
 

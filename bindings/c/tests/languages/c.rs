@@ -10,7 +10,7 @@ pub fn elementwise() -> String {
          use crate::op::{run, run_guarded};\nuse crate::pointers::fail;\n\
          use crate::status::{adead_status, guard};\nuse crate::tensor::adead_tensor;\n\
          use adead_core::contract::GeluForm;\nuse adead_core::{Attrs, Op};\n\n\
-         /// Which form of gelu, one of `ADEAD_GELU_…`.\npub type adead_gelu_form = i32;\n",
+         /// The form of gelu, one of `ADEAD_GELU_…`.\npub type adead_gelu_form = i32;\n",
     );
     let of = |kind: OpKind| Op::ALL.iter().filter(move |op| op.kind() == kind);
     for &op in of(OpKind::Binary).chain(of(OpKind::Comparison)).chain(of(OpKind::Unary)) {
@@ -37,13 +37,13 @@ pub fn reductions() -> String {
 fn reduction(to: &mut String, op: Op, gives: Gives) {
     let about = op.about().replace(", i64.", ".");
     writeln!(to, "\n/// {about}").unwrap();
-    writeln!(to, "///\n/// `axis` is one axis (negative ones count from the end) or `ADEAD_AXIS_ALL`. `keepdim` not 0 keeps the axis as 1.").unwrap();
+    writeln!(to, "///\n/// `axis` is one axis (negative ones count from the end) or `ADEAD_AXIS_ALL`. `keepdim` not 0 keeps it, with length 1.").unwrap();
     writeln!(
         to,
         "{}",
         match gives {
-            Gives::Index => "/// The index is of type `dtype`: i64, i32 or u32.",
-            _ => "/// For several axes at once set the attribute `axes` and call `adead_op_run`.",
+            Gives::Index => "/// `dtype` is the type of the index: i64, i32 or u32.",
+            _ => "/// For several axes, set the attribute `axes` and call `adead_op_run`.",
         }
     )
     .unwrap();
@@ -73,7 +73,7 @@ fn attribute_type(name: &str) -> &'static str {
     match name {
         "alpha" | "min" | "max" => "f32",
         "form" => "adead_gelu_form",
-        _ => panic!("how is {name} given in C?"),
+        _ => panic!("attribute {name} has no C type"),
     }
 }
 
@@ -85,11 +85,11 @@ fn function(to: &mut String, op: Op) {
     match op.kind() {
         OpKind::Binary => writeln!(
             to,
-            "\n/// {what}, element by element with NumPy's broadcasting{more}. Operands f32, f16 or bf16, both the same."
+            "\n/// {what}, element by element with NumPy's broadcasting{more}. Both have the same dtype: f32, f16 or bf16."
         ),
         OpKind::Comparison => writeln!(
             to,
-            "\n/// {what}, element by element with NumPy's broadcasting{more}. Operands of one dtype, any; the result is bool."
+            "\n/// {what}, element by element with NumPy's broadcasting{more}. Takes any dtype, the same for both. Returns bool."
         ),
         _ => writeln!(to, "\n/// {what}, element by element{more}."),
     }

@@ -1,8 +1,8 @@
-//! C++: enums with their exceptions, one method for each operation, and what its tests need to call them by name.
+//! C++: enums with their exceptions, one method for each operation, and the code by which its tests call them by name.
 
 use super::{Enum, Kind, NOTE, Operation, Write, capital};
 
-/// A name that C++ has a use for itself gets an underscore.
+/// Appends an underscore to a keyword of C++.
 fn safe(name: &str) -> String {
     if name == "virtual" || name == "bool" { format!("{name}_") } else { name.to_string() }
 }
@@ -22,15 +22,15 @@ pub fn enums(enums: &[Enum]) -> String {
         }
         writeln!(to, "}};").unwrap();
         match name.as_str() {
-            // The library has words for these.
+            // The library has names for these.
             "Status" | "DType" | "Op" | "Family" => {
                 let function = format!("{}_name", found.c_type);
-                writeln!(to, "\n/// Its name; NULL for a number that is none.").unwrap();
+                writeln!(to, "\n/// Returns the name; NULL for an unknown number.").unwrap();
                 writeln!(to, "inline const char *name({name} value) noexcept {{").unwrap();
                 writeln!(to, "  return {function}(static_cast<{}>(value));\n}}", found.c_type).unwrap();
             }
             _ => {
-                writeln!(to, "\n/// Its name; NULL for a number that is none.").unwrap();
+                writeln!(to, "\n/// Returns the name; NULL for an unknown number.").unwrap();
                 writeln!(to, "constexpr const char *name({name} value) noexcept {{\n  switch (value) {{").unwrap();
                 for (value, _) in &found.values {
                     writeln!(to, "    case {name}::{}: return \"{value}\";", safe(value)).unwrap();
@@ -41,8 +41,8 @@ pub fn enums(enums: &[Enum]) -> String {
     }
     let statuses = &enums.iter().find(|found| found.c_type == "adead_status").unwrap().values[1..];
     to.push_str(
-        "\n/// Why a call failed: a status and the library's text. What is thrown is the class of its status, and without\n\
-         /// exceptions this is in a Result.\nclass Error : public std::runtime_error {\n public:\n  \
+        "\n/// Why a call failed: a status and the library's text. Calls throw the class of the status. Without exceptions,\n\
+         /// they return this in a Result.\nclass Error : public std::runtime_error {\n public:\n  \
          Error(Status status, const char *text) : std::runtime_error(text), status_(status) {}\n  \
          Status status() const noexcept { return status_; }\n\n private:\n  Status status_;\n};\n",
     );
@@ -95,7 +95,7 @@ pub fn operations(operations: &[Operation]) -> String {
     let to = &mut text;
     for operation in operations.iter().filter(|operation| operation.has_options()) {
         let name = operation.op.name();
-        writeln!(to, "\n/// What {name} may be given besides. What is left out has the core's default.").unwrap();
+        writeln!(to, "\n/// Options of {name}. An option that is left out has the core's default.").unwrap();
         writeln!(to, "struct {} {{", operation.options()).unwrap();
         for (name, kind) in operation.attributes() {
             writeln!(to, "  {} {name} = {{}};", cpp_type(kind)).unwrap();
@@ -106,7 +106,7 @@ pub fn operations(operations: &[Operation]) -> String {
         writeln!(to, "}};").unwrap();
     }
     to.push_str(
-        "\n/// Every operation, as a method of Context: docs/operations.md has shapes, attributes and errors.\n\
+        "\n/// Every operation, as a method of Context. docs/operations.md has shapes, attributes and errors.\n\
          class Operations {\n public:\n",
     );
     for operation in operations {
@@ -114,7 +114,7 @@ pub fn operations(operations: &[Operation]) -> String {
         writeln!(to, "  /// {}\n  Returned<Tensor> {name}({parameters}) const;", operation.about).unwrap();
     }
     to.push_str(
-        "\n  /// Any operation: NULL where an optional operand is absent.\n  \
+        "\n  /// Runs any operation. NULL is an absent optional operand.\n  \
          Returned<Tensor> run(Op op, Array<const Tensor *> operands, const Attrs &attrs = {}) const {\n    \
          std::vector<const adead_tensor *> handles;\n    \
          for (const Tensor *tensor : operands) handles.push_back(detail::raw(tensor));\n    \
@@ -170,7 +170,7 @@ fn calls(operations: &[Operation], on: &str) -> String {
         let mut arguments: Vec<String> = Vec::new();
         if operation.repeated {
             let (element, first) = match recorded {
-                true => ("adead::PipelineOperand", 1), // The value so far is the first one.
+                true => ("adead::PipelineOperand", 1), // The previous result is the first one.
                 false => ("std::reference_wrapper<const adead::Tensor>", 0),
             };
             writeln!(text, "      std::vector<{element}> all;").unwrap();
@@ -213,7 +213,7 @@ fn calls(operations: &[Operation], on: &str) -> String {
 pub fn typed(operations: &[Operation]) -> String {
     let mut text = format!(
         "// {NOTE}\n#ifndef TYPED_HPP\n#define TYPED_HPP\n\n#include <adead.hpp>\n\n\
-         /// Calls an operation's own method. `in(i)` is operand i, or NULL; `attr(name, to)` sets an attribute that is there.\n\
+         /// Calls an operation's own method. `in(i)` is operand i, or NULL; `attr(name, to)` sets an attribute if it is given.\n\
          template <class In, class Attr>\n\
          adead::Returned<adead::Tensor> typed(const adead::Context &context, adead::Op op, std::size_t count, In in, Attr attr) {{\n  \
          (void)count;\n  (void)attr;\n  switch (op) {{\n"
@@ -221,8 +221,8 @@ pub fn typed(operations: &[Operation]) -> String {
     text.push_str(&calls(operations, "context"));
     text.push_str(
         "  }\n  return context.run(op, {});\n}\n\n\
-         /// Records an operation by its own method, unless only `op` can say it: an optional operand that is no tensor, or what\n\
-         /// `said` knows of the attributes.\n\
+         /// Records an operation by its own method. Returns false if only `op` can record it: an optional operand is not a tensor,\n\
+         /// or `said` refuses the attributes.\n\
          template <class In, class Attr, class Said>\n\
          bool recorded(adead::Pipeline &pipeline, adead::Op op, std::size_t count, In in, Attr attr, Said said) {\n  \
          (void)count;\n  (void)attr;\n  switch (op) {\n",
@@ -230,7 +230,7 @@ pub fn typed(operations: &[Operation]) -> String {
     text.push_str(&calls(operations, "pipeline"));
     text.push_str(
         "  }\n  return false;\n}\n\n\
-         /// Whether an operation's own method can be given these operands: what it requires, and no more than it takes.\n\
+         /// Whether an operation's own method accepts these operands: all required ones, and no surplus.\n\
          template <class In>\nbool fits(adead::Op op, std::size_t count, In in) {\n  switch (op) {\n",
     );
     for operation in operations {
@@ -256,30 +256,30 @@ pub fn pipeline(operations: &[Operation]) -> String {
     let mut text = format!(
         "// {NOTE}\n#ifndef ADEAD_PIPELINE_HPP\n#define ADEAD_PIPELINE_HPP\n\n#include <adead/recorder.hpp>\n\n\
          namespace adead {{\ninline namespace ADEAD_HPP_MODE {{\n\n\
-         /// Operations that are recorded and run as a whole: docs/pipelines.md. Each method records one, on the value so far; the\n\
-         /// first names all of its operands, or begin() or input() come before it. The first error is that of execute() or\n\
-         /// compile(); what follows it does nothing. One thread at a time.\n\
+         /// Records operations and runs them as a whole: docs/pipelines.md. Each method takes the previous result. The first\n\
+         /// names all operands, or follows begin() or input(). After an error, methods do nothing, and execute() or\n\
+         /// compile() returns it. One thread at a time may use it.\n\
          class Pipeline : public Recorder {{\n public:\n  \
          explicit Pipeline(detail::Shared context) : Recorder(std::move(context)) {{}}\n\n  \
-         /// Goes on from a tensor or an earlier value.\n  \
+         /// Continues with a tensor or an earlier value.\n  \
          Pipeline &begin(const PipelineOperand &operand) {{ return Recorder::begin(operand), *this; }}\n  \
-         /// Goes on from a tensor that is given each time it runs.\n  \
+         /// Continues with a tensor that is passed at each run.\n  \
          Pipeline &input(DType dtype, Array<std::size_t> dims) {{ return Recorder::input(dtype, dims), *this; }}\n  \
-         /// The same elements in another shape.\n  \
+         /// Reshapes the value.\n  \
          Pipeline &reshape(Array<std::size_t> dims) {{ return Recorder::reshape(dims), *this; }}\n  \
-         /// The value so far comes out too: Compiled::run_all gives all of them.\n  \
+         /// Makes the value an output. Compiled::run_all returns all outputs.\n  \
          Pipeline &output() {{ return Recorder::output(), *this; }}\n  \
-         /// Any operation, on all of its operands in its order: Value() is an optional one that is left out. An optional\n  \
-         /// operand that is itself computed is given so.\n  \
+         /// Records any operation, with all operands in its order; Value() is an absent one. Needed for an optional\n  \
+         /// operand that is itself computed.\n  \
          Pipeline &op(Op what, Array<PipelineOperand> operands, const Attrs &attrs = {{}}) {{\n    \
          return Recorder::op(what, operands, attrs), *this;\n  }}\n  \
-         /// Adds a row to a product, which does it itself.\n  \
+         /// Adds a row to a matrix product, as a part of it.\n  \
          Pipeline &bias(const PipelineOperand &row) {{ return add(row); }}\n"
     );
     let to = &mut text;
     for operation in operations {
         let name = operation.op.name();
-        // The value so far is the first operand; where there is none, the first overload with all of them makes it one.
+        // The previous result is the first operand. If there is none, the overload with all operands starts with it.
         let rest = if operation.repeated { &operation.required[..] } else { &operation.required[1..] };
         let operand = |name: &&str| match operation.repeated {
             true => format!("Array<PipelineOperand> {name}"),

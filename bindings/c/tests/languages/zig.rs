@@ -10,7 +10,7 @@ pub fn enums(enums: &[Enum]) -> String {
         let (name, prefix) = (found.name(), &found.prefix);
         writeln!(to, "\n/// {}\npub const {name} = enum(c.{}) {{", capital(&found.about), found.c_type).unwrap();
         for (value, about) in &found.values {
-            // A word of the language's; std.log has this one.
+            // `error` is a keyword; std.log has this name.
             let name = if value == "error" { "err" } else { value };
             writeln!(to, "    /// {about}\n    {name} = c.{prefix}{},", value.to_uppercase()).unwrap();
         }
@@ -23,15 +23,21 @@ pub fn enums(enums: &[Enum]) -> String {
     for (name, about) in statuses {
         writeln!(to, "    /// {about}\n    {},", error(name)).unwrap();
     }
-    writeln!(to, "}};\n\n/// The error of a status, or nothing.\npub fn check(status: c.adead_status) Error!void {{")
-        .unwrap();
+    writeln!(
+        to,
+        "}};\n\n/// Returns the error of a status, or nothing.\npub fn check(status: c.adead_status) Error!void {{"
+    )
+    .unwrap();
     writeln!(to, "    if (status != c.ADEAD_OK) failure.ofLibrary();").unwrap();
     writeln!(to, "    return switch (@as(Status, @enumFromInt(status))) {{\n        .ok => {{}},").unwrap();
     for (name, _) in statuses {
         writeln!(to, "        .{name} => error.{},", error(name)).unwrap();
     }
-    writeln!(to, "        // A newer library's: its text says what it is.\n        _ => error.Internal,\n    }};\n}}")
-        .unwrap();
+    writeln!(
+        to,
+        "        // The status of a newer library; its text explains it.\n        _ => error.Internal,\n    }};\n}}"
+    )
+    .unwrap();
     writeln!(to, "\n/// The status of an error.\npub fn statusOf(err: Error) Status {{\n    return switch (err) {{")
         .unwrap();
     for (name, _) in statuses {
@@ -52,7 +58,7 @@ fn zig_type(kind: Kind) -> String {
     }
 }
 
-/// An operand as a parameter, which in Zig may not have the name of a function beside it.
+/// An operand as a parameter. In Zig it may not have the name of a function in the same scope.
 fn parameter(name: &str, operations: &[Operation]) -> String {
     let taken = operations.iter().any(|operation| operation.op.name() == name);
     if taken { format!("{name}_") } else { name.to_string() }
@@ -61,14 +67,14 @@ fn parameter(name: &str, operations: &[Operation]) -> String {
 /// bindings/zig/src/operations.zig.
 pub fn operations(operations: &[Operation]) -> String {
     let mut text = format!(
-        "// {NOTE}\n//\n// Every operation, as Context has it: docs/operations.md has shapes, attributes and errors. What an\n\
-         // option leaves null has the core's default.\nconst enums = @import(\"enums.zig\");\n\
+        "// {NOTE}\n//\n// Every operation, as a method of Context. docs/operations.md has shapes, attributes and errors.\n\
+         // A null option has the core's default.\nconst enums = @import(\"enums.zig\");\n\
          const Attrs = @import(\"tensor.zig\").Attrs;\nconst Context = @import(\"context.zig\").Context;\n\
          const Error = enums.Error;\nconst Tensor = @import(\"tensor.zig\").Tensor;\n"
     );
     let to = &mut text;
     for operation in operations.iter().filter(|operation| operation.has_options()) {
-        writeln!(to, "\n/// What {} may be given besides.", operation.op.name()).unwrap();
+        writeln!(to, "\n/// Options of {}.", operation.op.name()).unwrap();
         writeln!(to, "pub const {} = struct {{", operation.options()).unwrap();
         for (name, kind) in operation.attributes() {
             writeln!(to, "    {name}: {} = null,", zig_type(kind)).unwrap();
@@ -112,12 +118,12 @@ pub fn operations(operations: &[Operation]) -> String {
     text
 }
 
-/// bindings/zig/src/context.zig with the names of operations that Context has, between two lines that stay.
+/// bindings/zig/src/context.zig, with the names of Context's operations between two fixed lines.
 pub fn context(found: &str, operations: &[Operation]) -> String {
     const BEGIN: &str = "    // Operations, generated as operations.zig is:\n";
     const END: &str = "    // Until here.\n";
     let (before, rest) = found.split_once(BEGIN).expect("context.zig has no line before the operations");
-    let (_, after) = rest.split_once(END).expect("context.zig has no line behind the operations");
+    let (_, after) = rest.split_once(END).expect("context.zig has no line after the operations");
     let mut text = before.to_string() + BEGIN;
     for operation in operations {
         let name = operation.op.name();
@@ -130,7 +136,7 @@ pub fn context(found: &str, operations: &[Operation]) -> String {
 pub fn typed(operations: &[Operation]) -> String {
     let mut text = format!(
         "// {NOTE}\nconst adead = @import(\"adead\");\nconst Tensor = adead.Tensor;\n\n\
-         /// Calls an operation's own method with operands that fit; `attrs.take(name, &option)` sets what is there.\n\
+         /// Calls an operation's own method with operands that fit; `attrs.take(name, &option)` sets an option if it is given.\n\
          pub fn typed(ctx: adead.Context, op: adead.Op, operands: []const Tensor, attrs: anytype) adead.Error!Tensor {{\n    \
          switch (op) {{\n"
     );
@@ -160,7 +166,7 @@ pub fn typed(operations: &[Operation]) -> String {
     }
     text.push_str(
         "        _ => return error.Internal,\n    }\n}\n\n\
-         /// Whether an operation's own method can be given these operands: what it requires, and no more than it takes.\n\
+         /// Whether an operation's own method accepts these operands: all required ones, and no surplus.\n\
          pub fn fits(op: adead.Op, operands: []const Tensor) bool {\n    const there = struct {\n        \
          fn at(all: []const Tensor, i: usize) bool {\n            return i < all.len and all[i].handle != null;\n        \
          }\n    }.at;\n    return switch (op) {\n",
@@ -182,7 +188,7 @@ pub fn typed(operations: &[Operation]) -> String {
     text
 }
 
-/// The header's `ADEAD_…_OPTIONS_INIT`, which Zig can't read: the values in the order of the struct's fields.
+/// The header's `ADEAD_…_OPTIONS_INIT`, which Zig can't translate: the values in the order of the struct's fields.
 fn defaults(to: &mut String) {
     let header = std::fs::read_to_string(super::root().join("include/adead.h")).unwrap();
     for line in header.lines().filter(|line| line.starts_with("#define") && line.contains("_OPTIONS_INIT {")) {

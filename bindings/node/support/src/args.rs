@@ -99,7 +99,7 @@ pub fn each(
     let mut length = 0;
     // SAFETY: the environment of this call and a value of it; the call fails if the value is not an array.
     if unsafe { sys::napi_get_array_length(env, array, &mut length) } != sys::Status::napi_ok {
-        return Err(refused(env, &format!("an array is wanted, not {}", named(env, array))));
+        return Err(refused(env, &format!("expected an array, not {}", named(env, array))));
     }
     for i in 0..length {
         let mut element = null_mut();
@@ -130,7 +130,7 @@ impl From<Text> for String {
 impl FromNapiValue for Text {
     unsafe fn from_napi_value(env: sys::napi_env, value: sys::napi_value) -> napi::Result<Text> {
         if kind(env, value) != ValueType::String {
-            return Err(refused(env, &format!("a string is wanted, not {}", named(env, value))));
+            return Err(refused(env, &format!("expected a string, not {}", named(env, value))));
         }
         // SAFETY: the caller's guarantee is passed on.
         unsafe { String::from_napi_value(env, value) }.map(Text)
@@ -175,7 +175,7 @@ impl<T: MaybeTypeTag + JavaScriptClassExt> FromNapiValue for Of<T> {
             Some(instance) => Ok(Of(instance)),
             None => {
                 let class = std::any::type_name::<T>().rsplit("::").next().unwrap_or_default();
-                Err(refused(env, &format!("a {class} is wanted, not {}", named(env, value))))
+                Err(refused(env, &format!("expected a {class}, not {}", named(env, value))))
             }
         }
     }
@@ -189,7 +189,7 @@ impl FromNapiValue for Flag {
         let mut flag = false;
         // SAFETY: the environment of this call and a value of it.
         if unsafe { sys::napi_get_value_bool(env, value, &mut flag) } != sys::Status::napi_ok {
-            return Err(refused(env, &format!("true or false is wanted, not {}", named(env, value))));
+            return Err(refused(env, &format!("expected true or false, not {}", named(env, value))));
         }
         Ok(Flag(flag))
     }
@@ -203,7 +203,7 @@ impl FromNapiValue for Number {
         let mut number = 0.0;
         // SAFETY: the environment of this call and a value of it.
         if unsafe { sys::napi_get_value_double(env, value, &mut number) } != sys::Status::napi_ok {
-            return Err(refused(env, &format!("a number is wanted, not {}", named(env, value))));
+            return Err(refused(env, &format!("expected a number, not {}", named(env, value))));
         }
         Ok(Number(number))
     }
@@ -215,7 +215,7 @@ pub struct Fields(pub Object<'static>);
 impl FromNapiValue for Fields {
     unsafe fn from_napi_value(env: sys::napi_env, value: sys::napi_value) -> napi::Result<Fields> {
         if kind(env, value) != ValueType::Object {
-            return Err(refused(env, &format!("an object is wanted, not {}", named(env, value))));
+            return Err(refused(env, &format!("expected an object, not {}", named(env, value))));
         }
         // SAFETY: the caller's guarantee is passed on.
         unsafe { Object::from_napi_value(env, value) }.map(Fields)

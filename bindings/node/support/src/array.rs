@@ -149,7 +149,7 @@ impl FromNapiValue for Array {
     unsafe fn from_napi_value(env: sys::napi_env, value: sys::napi_value) -> napi::Result<Array> {
         match info(env, value) {
             Some((kind, ..)) => Ok(Array { env, value, kind }),
-            None => Err(refused(env, &format!("a typed array is wanted, not {}", named(env, value)))),
+            None => Err(refused(env, &format!("expected a typed array, not {}", named(env, value)))),
         }
     }
 }

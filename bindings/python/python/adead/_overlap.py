@@ -212,7 +212,7 @@ class Stage:
         if dtype not in _SIZES:
             raise InvalidArgumentError(f"there is no dtype '{dtype}'")
         if any(n < 0 for n in shape):
-            raise InvalidArgumentError(f"a shape has no dimension of {min(shape)}")
+            raise InvalidArgumentError(f"a dimension can't be {min(shape)}")
         view = self._lane.fit(self._used, dtype, shape)
         self._used += 1
         return view

@@ -126,10 +126,10 @@ fn is_versioned(request: &Request<'_, '_>) -> bool {
 /// the data is read-only, receives a copy.
 pub fn export_tensor<'py>(tensor: &Bound<'py, PyTensor>, request: &Request<'_, 'py>) -> Result<Bound<'py, PyAny>> {
     if request.stream.is_some_and(|stream| !stream.is_none()) {
-        return Err(refused("host memory is on no stream: stream must be None".into()));
+        return Err(refused("host memory has no stream: stream must be None".into()));
     }
     if let Some(device) = request.dl_device.filter(|&device| device != CPU) {
-        return Err(refused(format!("a tensor is in host memory {CPU:?}, and can't be given at {device:?}")));
+        return Err(refused(format!("a tensor is in host memory {CPU:?}, not on {device:?}")));
     }
     export_host(tensor.py(), tensor.get().0.clone(), request, false)
 }
@@ -144,9 +144,7 @@ fn export_host<'py>(
     let versioned = is_versioned(request);
     let copy = !alone && request.copy.unwrap_or(!versioned);
     if !alone && request.copy == Some(false) && !versioned {
-        return Err(refused(
-            "a tensor can't be written, which only DLPack 1.0 can say: ask for it or allow a copy".into(),
-        ));
+        return Err(refused("a tensor is read-only, which needs DLPack 1.0: request it or allow a copy".into()));
     }
     let tensor = match copy {
         true => Tensor::from_bytes(on_host(py, &tensor)?, tensor.dtype(), tensor.dims())?,
@@ -169,7 +167,7 @@ pub fn device_of(buffer: &Buffer) -> Result<(i32, i32)> {
     match cuda_number(id) {
         Some(number) => Ok((CUDA, number)),
         None if id == "cpu" => Ok(CPU),
-        None => Err(refused(format!("memory of {id} has no address that others could use: read() gives a tensor"))),
+        None => Err(refused(format!("memory of {id} can't be shared: read() returns a tensor"))),
     }
 }
 
@@ -195,17 +193,17 @@ pub fn export_buffer<'py>(buffer: &Bound<'py, PyBuffer>, request: &Request<'_, '
     let wanted = request.dl_device.unwrap_or((kind, number));
     if this.meta().bytes() != this.core().size() {
         let (bytes, dtype) = (this.core().size(), this.meta().dtype);
-        return Err(refused(format!("a buffer of {bytes} bytes is no array of {dtype}s")));
+        return Err(refused(format!("a buffer of {bytes} bytes is not an array of {dtype}")));
     }
     if wanted == CPU {
         if request.copy == Some(false) {
-            return Err(refused("a buffer's values come to the host as a copy, and copy is False".into()));
+            return Err(refused("reading a buffer on the host needs a copy, but copy is False".into()));
         }
         let tensor = detached(py, || this.core().to_tensor(0, this.meta()))?;
         return export_host(py, tensor, request, true);
     }
     if wanted != (kind, number) {
-        return Err(refused(format!("the buffer is on {:?}, and can't be given at {wanted:?}", (kind, number))));
+        return Err(refused(format!("the buffer is on {:?}, not on {wanted:?}", (kind, number))));
     }
     // The consumer's stream waits for nothing, because everything that the context enqueued is done when this returns.
     // -1 says that the consumer does not synchronise.

@@ -190,7 +190,7 @@ pub fn tensor(object: &Bound<'_, PyAny>, copy: Option<bool>) -> Result<Tensor> {
         return Ok(unsafe { Tensor::foreign(start, &meta, Box::new(imported)) }?);
     }
     if copy == Some(false) {
-        return Err(refused("copy is False, and a layout with gaps or without alignment needs one".into()));
+        return Err(refused("copy is False, but a layout with gaps or without alignment needs a copy".into()));
     }
     let plain: SmallVec<[isize; 8]>;
     let strides = match strides {
@@ -253,7 +253,7 @@ fn cuda(
     }
     let read_only = imported.is_read_only();
     if read_only && copy == Some(false) {
-        return Err(refused("the array can't be written, so its buffer is a copy, and copy is False".into()));
+        return Err(refused("the array is read-only and needs a copy, but copy is False".into()));
     }
     let address = imported.address().expose_provenance() as u64;
     let buffer = detached(py, || {

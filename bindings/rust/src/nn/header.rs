@@ -97,12 +97,12 @@ impl<'a> Reader<'a> {
             }
             let stored = reader.stored()?;
             if tensors.insert(name, stored).is_some() {
-                return Err("the name is there twice");
+                return Err("the name occurs twice");
             }
             Ok(())
         })?;
         self.space();
-        if self.at < self.text.len() { Err("the header goes on behind its object") } else { Ok(tensors) }
+        if self.at < self.text.len() { Err("the header continues after its object") } else { Ok(tensors) }
     }
 
     fn stored(&mut self) -> Found<Stored> {

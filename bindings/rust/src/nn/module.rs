@@ -174,7 +174,7 @@ impl Module {
     }
 
     fn is_not(&self, what: &str) -> Error {
-        let text = format!("{what} is needed, and this is a layer of the kind {}", self.kind());
+        let text = format!("expected {what}, but this is a layer of the kind {}", self.kind());
         Error::new(Status::InvalidArgument, text)
     }
 }

@@ -75,7 +75,7 @@ impl Lanes {
         work: impl FnOnce(&mut Stage<'_>) -> Result<Brought<'b>, E>,
     ) -> Result<(), E> {
         let Some(lane) = self.idle.pop_front().filter(|_| !self.failed) else {
-            let why = if self.failed { "a batch failed" } else { "as many batches are under way as may be" };
+            let why = if self.failed { "a batch failed" } else { "the depth is reached" };
             return Err(Error::new(Status::NotReady, format!("overlap: no batch can be started, as {why}")).into());
         };
         let started = self.starter.start(lane, bytes, work);

@@ -103,7 +103,7 @@ impl Output {
         const { assert!(align_of::<T>() <= align_of::<Word>()) };
         let size = size_of::<T>();
         if !self.bytes.is_multiple_of(size) {
-            let text = format!("a result of {} bytes is no array of {}s of {size}", self.bytes, T::DTYPE);
+            let text = format!("a result of {} bytes is not an array of {}s of {size}", self.bytes, T::DTYPE);
             return Err(Error::new(Status::InvalidArgument, text));
         }
         // SAFETY: there are this many bytes, they are aligned, and an element may have any bits.

@@ -21,7 +21,7 @@ pub fn read(text: &str, machine: &str, profile: &mut DeviceProfile) -> Result<()
         } else if entry.table == profile.id {
             let place = NAMES.split(' ').position(|name| name == entry.key);
             let (Some(i), Some(number)) = (place, parse_f32(entry.text)) else {
-                return fault("it is not a figure of a device");
+                return fault("it is not a device figure");
             };
             figures[i] = f64::from(number);
             missing &= !(1 << i);
@@ -30,14 +30,14 @@ pub fn read(text: &str, machine: &str, profile: &mut DeviceProfile) -> Result<()
     }
     let fault = |what: &'static str| Err(Fault { line: 0, what: what.into() });
     if version != Some(VERSION) {
-        return fault("it is of another version");
+        return fault("it has another version");
     }
     if about != Some(machine) {
-        return fault("it is about another machine");
+        return fault("it is from another machine");
     }
     if missing != 0 {
         return fault(if missing == (1 << COUNT) - 1 {
-            "it has no figures of this device"
+            "it has no figures for this device"
         } else {
             "it is not complete"
         });

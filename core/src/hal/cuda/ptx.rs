@@ -16,7 +16,7 @@ pub fn entries(text: &str) -> Result<Vec<Entry>> {
     reader.expect(".target")?;
     let target = reader.next();
     if !target.starts_with("sm_") {
-        return Err(reader.wrong(target, "an architecture, such as sm_70,"));
+        return Err(reader.wrong(target, "an architecture, such as sm_70"));
     }
     let mut entries = Vec::new();
     let mut wide = false;
@@ -28,7 +28,7 @@ pub fn entries(text: &str) -> Result<Vec<Entry>> {
                 wide = true;
             }
             open @ ("{" | "(" | "[") => reader.skip(open)?,
-            close @ ("}" | ")" | "]") => return Err(reader.wrong(close, "what it closes")),
+            close @ ("}" | ")" | "]") => return Err(reader.wrong(close, "an opening bracket")),
             "" if wide && reader.malformed.is_empty() => return Ok(entries),
             "" => return Err(reader.wrong("", ".address_size 64")),
             _ => {}
@@ -51,9 +51,9 @@ impl<'a> Reader<'a> {
     fn wrong(&self, token: &str, wanted: &str) -> Error {
         let line = self.line;
         let text = match (token, self.malformed) {
-            ("", "") => format!("PTX, line {line}: the text ends where {wanted} should be"),
+            ("", "") => format!("PTX, line {line}: expected {wanted}, got the end"),
             ("", malformed) => format!("PTX, line {line}: {malformed}"),
-            _ => format!("PTX, line {line}: '{token}' where {wanted} should be"),
+            _ => format!("PTX, line {line}: expected {wanted}, got '{token}'"),
         };
         Error::new(Status::InvalidKernel, text)
     }

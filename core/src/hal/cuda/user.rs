@@ -214,7 +214,7 @@ fn workgroup(shared: &Shared, entry: &Entry, asked: Option<[u32; 3]>, function: 
     let Some(size) = entry.required.or(asked).or(entry.most) else {
         fail!(
             InvalidArgument,
-            "kernel '{name}' does not say how many threads a workgroup has (.reqntid, .maxntid): give it a workgroup"
+            "kernel '{name}' does not declare the threads of a workgroup (.reqntid, .maxntid): pass a workgroup"
         );
     };
     let physical = &shared.physical;
