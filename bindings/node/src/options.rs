@@ -2,7 +2,7 @@
 
 use crate::tensor::tensor_of;
 use adead::{Attrs, Op, Result, Tensor};
-use adead_node_support::args::{Text, absent, each, kind, named};
+use adead_node_support::args::{Text, each, kind, named};
 use adead_node_support::error::{fail, refused, thrown};
 use napi::bindgen_prelude::FromNapiValue;
 use napi::{ValueType, check_status, sys};
@@ -32,7 +32,7 @@ pub struct Call {
 /// Receives an operand: its index in the operation's order, its name and its value.
 type Placing<'a> = &'a mut dyn FnMut(usize, &str, sys::napi_value) -> napi::Result<()>;
 
-/// Reads a call and returns its attributes. `place` receives the operands. Required operands are given in order, from index
+/// Reads a call and sets its attributes. `place` receives the operands. Required operands are given in order, from index
 /// `before` on; the options name the others.
 pub fn read(
     env: sys::napi_env,
@@ -40,9 +40,10 @@ pub fn read(
     before: usize,
     given: &[sys::napi_value],
     options: sys::napi_value,
+    attrs: &mut Attrs,
     place: Placing<'_>,
-) -> napi::Result<Attrs> {
-    let (mut attrs, mut count, mut given) = (Attrs::default(), before, given.iter().copied());
+) -> napi::Result<()> {
+    let (mut count, mut given) = (before, given.iter().copied());
     for (i, name) in op.info().operands.iter().enumerate() {
         if name.ends_with('*') {
             // A call gives it as an array. A method of Tensor gives one tensor before the array.
@@ -57,20 +58,20 @@ pub fn read(
             given.next().map(|value| place(i, name, value)).transpose()?;
         }
     }
-    take_options(env, op, options, &mut attrs, Some(place))?;
-    Ok(attrs)
+    take_options(env, op, options, attrs, Some(place))
 }
 
 impl Call {
     /// Reads a call: the required operands, in order, and the options, which may add operands.
     pub fn new(env: sys::napi_env, op: Op, given: &[sys::napi_value], options: sys::napi_value) -> napi::Result<Call> {
-        let mut operands = SmallVec::<[Option<Tensor>; 5]>::new();
-        let attrs = read(env, op, 0, given, options, &mut |at, name, value| {
+        let mut call = Call { attrs: Attrs::default(), operands: SmallVec::new() };
+        let Call { attrs, operands } = &mut call;
+        read(env, op, 0, given, options, attrs, &mut |at, name, value| {
             operands.resize((at + 1).max(operands.len()), None);
             operands[at] = Some(operand(env, op, at, name, value)?);
             Ok(())
         })?;
-        Ok(Call { attrs, operands })
+        Ok(call)
     }
 
     /// Reads the options alone. Every operand that they don't name is left out.
@@ -101,13 +102,15 @@ fn take_options(
     attrs: &mut Attrs,
     mut place: Option<Placing<'_>>,
 ) -> napi::Result<()> {
-    if options.is_null() || absent(env, options) {
+    if options.is_null() {
         return Ok(());
     }
-    let mut names = null_mut();
-    if kind(env, options) != ValueType::Object {
-        return Err(refused(env, &format!("{op}: options must be an object, not {}", named(env, options))));
+    match kind(env, options) {
+        ValueType::Undefined | ValueType::Null => return Ok(()),
+        ValueType::Object => {}
+        _ => return Err(refused(env, &format!("{op}: options must be an object, not {}", named(env, options)))),
     }
+    let mut names = null_mut();
     // SAFETY: the environment of this call and a value of it.
     check_status!(unsafe {
         sys::napi_get_all_property_names(
@@ -125,16 +128,17 @@ fn take_options(
         check_status!(unsafe { sys::napi_get_property(env, options, name, &mut value) })?;
         // SAFETY: as above.
         let name = snake(&unsafe { Text::from_napi_value(env, name) }?);
+        let kind = kind(env, value);
         // A `signal` belongs to the promise, not to the operation.
-        if kind(env, value) == ValueType::Undefined || name == "signal" {
+        if kind == ValueType::Undefined || name == "signal" {
             return Ok(());
         }
         let optional = |operand: &&str| operand.strip_suffix('?') == Some(&name);
         match (op.info().operands.iter().position(optional), &mut place) {
-            (Some(_), Some(_)) if absent(env, value) => Ok(()),
+            (Some(_), Some(_)) if kind == ValueType::Null => Ok(()),
             (Some(at), Some(place)) => place(at, &name, value),
             // The core checks the value.
-            _ => attribute(env, &name, value, &mut |text| attrs.set(op, &name, text)),
+            _ => attribute(env, &name, kind, value, &mut |text| attrs.set(op, &name, text)),
         }
     })
 }
@@ -147,15 +151,16 @@ fn operand(env: sys::napi_env, op: Op, at: usize, name: &str, value: sys::napi_v
     }
 }
 
-/// Passes a value to `set` as text, in the form of conformance cases and programs.
+/// Passes a value of this kind to `set` as text, in the form of conformance cases and programs.
 fn attribute(
     env: sys::napi_env,
     name: &str,
+    kind: ValueType,
     value: sys::napi_value,
     set: &mut dyn FnMut(&str) -> Result<()>,
 ) -> napi::Result<()> {
     let checked = |outcome: Result<()>| outcome.map_err(|error| thrown(env, &error));
-    match kind(env, value) {
+    match kind {
         ValueType::Boolean => {
             let mut flag = false;
             // SAFETY: a value of this environment.
@@ -190,7 +195,9 @@ fn attribute(
 fn set_number(number: f64, set: &mut dyn FnMut(&str) -> Result<()>) -> Result<()> {
     const EXACT: f64 = 16_777_216.0;
     if number.fract() == 0.0 && number.abs() <= EXACT {
-        return set(&format!("{number}"));
+        let whole = number as i32;
+        // Floats have a negative zero.
+        return if whole == 0 && number.is_sign_negative() { set("-0") } else { set(&whole.to_string()) };
     }
     let bits = format!("{:#010x}", (number as f32).to_bits());
     match set(&bits) {

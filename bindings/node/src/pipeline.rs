@@ -5,7 +5,7 @@ use crate::compiled::{Compiled, Outputs};
 use crate::options::read;
 use crate::run::{operation, optional_signal};
 use crate::tensor::{Value as Given, dtype, tensor_of};
-use adead::{Meta, Op, Result, Tensor, pipeline};
+use adead::{Attrs, Meta, Op, Result, Tensor, pipeline};
 use adead_node_support::args::{Dims, List, Of, Text, named};
 use adead_node_support::error::{fail, guard, refused};
 use adead_node_support::task::{Job, promise_with};
@@ -259,7 +259,8 @@ pub fn pipeline_record(env: Env, pipeline: Of<Pipeline>, op: f64, arguments: Lis
     }
     let mut operands: SmallVec<[Option<Recorded>; 5]> =
         current.map(|value| Some(Recorded::Value(value))).into_iter().collect();
-    let attrs = read(env.raw(), op, before, given, options, &mut |at, name, value| {
+    let mut attrs = Attrs::default();
+    read(env.raw(), op, before, given, options, &mut attrs, &mut |at, name, value| {
         let Some(operand) = Recorded::of(env.raw(), value) else {
             let (name, what) = (name.trim_end_matches(['?', '*']), named(env.raw(), value));
             let text = format!("{op}: operand {at}, {name}, must be a Tensor or a Value, not {what}");

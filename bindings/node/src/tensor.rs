@@ -4,9 +4,9 @@
 //! numbers. Here a handle takes one allocation and one entry in a table of its thread.
 
 use adead::{DType, Result, Tensor, TensorCacheUse};
-use adead_node_support::args::{Dims, Text, named};
+use adead_node_support::args::{Dims, Text, each, named};
 use adead_node_support::array::{Array, array_of, bytes_of, external};
-use adead_node_support::error::{caught, guard, refused, value};
+use adead_node_support::error::{caught, guard, refused, thrown, value};
 use napi::bindgen_prelude::{FromNapiValue, JsObjectValue, Object, ToNapiValue, Unknown};
 use napi::{Env, check_status, sys};
 use napi_derive::napi;
@@ -116,32 +116,35 @@ fn from_arguments(
 ) -> napi::Result<Tensor> {
     let mut target = null_mut();
     // SAFETY: Node gave the environment and the call; a missing argument is `undefined`.
-    let (data, dims, dtype) = unsafe {
+    let (dims, dtype) = unsafe {
         check_status!(sys::napi_get_new_target(env, info, &mut target))?;
         if target.is_null() {
             return Err(refused(env, "Tensor is a class: write new Tensor(data, dims)"));
         }
-        let mut is_list = false;
-        check_status!(sys::napi_is_array(env, data, &mut is_list))?;
-        let (dims, dtype) = (Dims::from_napi_value(env, dims)?, Option::<Text>::from_napi_value(env, dtype)?);
-        if is_list && dtype.as_deref().is_none_or(|name| name == "bool") {
-            let values = bools(env, data)?;
-            return guard(Env::from_raw(env), || Tensor::from_bools(&values, &dims));
-        }
-        (Array::from_napi_value(env, data)?, dims, dtype)
+        (Dims::from_napi_value(env, dims)?, Option::<Text>::from_napi_value(env, dtype)?)
     };
-    guard(Env::from_raw(env), || Tensor::from_bytes(data.bytes(), data.dtype(dtype.as_deref())?, &dims))
+    let dtype = dtype.as_deref();
+    let made = match Array::of(env, data) {
+        Some(data) => data.dtype(dtype).and_then(|dtype| Tensor::from_bytes(data.bytes(), dtype, &dims)),
+        None if dtype.is_none_or(|name| name == "bool") => Tensor::from_bools(&bools(env, data)?, &dims),
+        None => return Err(Array::refused(env, data)),
+    };
+    // `construct` catches panics.
+    made.map_err(|error| thrown(env, &error))
 }
 
-/// Reads an array of booleans.
-///
-/// # Safety
-/// `array` is an array of the environment, during its current call.
-unsafe fn bools(env: sys::napi_env, array: sys::napi_value) -> napi::Result<Vec<bool>> {
+/// Reads an array of booleans, which is given in place of a typed array.
+fn bools(env: sys::napi_env, data: sys::napi_value) -> napi::Result<Vec<bool>> {
+    let mut is_list = false;
+    // SAFETY: the environment of this call and a value of it.
+    check_status!(unsafe { sys::napi_is_array(env, data, &mut is_list) })?;
+    if !is_list {
+        return Err(Array::refused(env, data));
+    }
     let mut values = Vec::new();
-    adead_node_support::args::each(env, array, |element| {
+    each(env, data, |element| {
         let mut value = false;
-        // SAFETY: as the caller guarantees; for a value that is not a boolean the call fails.
+        // SAFETY: as above; for a value that is not a boolean the call fails.
         if unsafe { sys::napi_get_value_bool(env, element, &mut value) } != sys::Status::napi_ok {
             return Err(refused(env, "expected a typed array or an array of booleans"));
         }

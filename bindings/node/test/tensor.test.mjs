@@ -136,6 +136,18 @@ test('in words', () => {
   assert.equal(inspect(f32([1], [])), 'Tensor(f32[], [1.0])')
 })
 
+test('strings of every length arrive whole', () => {
+  // Longer ones than 59 bytes are read in another way. A lone surrogate becomes U+FFFD.
+  for (const unit of ['a', 'é', '€', '🙂', '\0', '\ud83d']) {
+    for (let length = 0; length < 80; length++) {
+      for (const start of ['', 'x', 'xx', 'xxx']) {
+        const text = start + unit.repeat(length)
+        assert.throws(() => Tensor.zeros(text, [1]), { message: new RegExp(`^no dtype '${text.toWellFormed()}': `, 'u') })
+      }
+    }
+  }
+})
+
 test('what is wrong with arguments', () => {
   throws('invalid_argument', /write new Tensor/, () => Tensor(new Float32Array(1), [1]))
   throws('invalid_argument', /expected a typed array/, () => new Tensor([1, 2], [2]))

@@ -1,8 +1,10 @@
 //! Arguments: JavaScript values as the core's types. A value of another type is `invalid_argument`.
 
 use crate::error::refused;
+use adead::MAX_RANK;
 use napi::bindgen_prelude::{ClassInstance, FromNapiValue, JavaScriptClassExt, MaybeTypeTag, Object, Unknown};
 use napi::{Env, ValueType, sys};
+use smallvec::SmallVec;
 use std::ops::Deref;
 use std::ptr::null_mut;
 
@@ -68,7 +70,7 @@ impl FromNapiValue for Word {
 }
 
 /// An array of sizes.
-pub struct Dims(Vec<usize>);
+pub struct Dims(SmallVec<[usize; MAX_RANK]>);
 
 impl Deref for Dims {
     type Target = [usize];
@@ -80,7 +82,7 @@ impl Deref for Dims {
 
 impl FromNapiValue for Dims {
     unsafe fn from_napi_value(env: sys::napi_env, value: sys::napi_value) -> napi::Result<Dims> {
-        let mut dims = Vec::new();
+        let mut dims = SmallVec::new();
         each(env, value, |element| {
             // SAFETY: a value of this environment.
             dims.push(unsafe { Size::from_napi_value(env, element) }?.0);
@@ -110,6 +112,9 @@ pub fn each(
     Ok(())
 }
 
+/// The bytes of a buffer for short strings, such as the names of options, operations and dtypes. One call reads them.
+const SHORT: usize = 64;
+
 /// A string.
 pub struct Text(String);
 
@@ -129,11 +134,20 @@ impl From<Text> for String {
 
 impl FromNapiValue for Text {
     unsafe fn from_napi_value(env: sys::napi_env, value: sys::napi_value) -> napi::Result<Text> {
-        if kind(env, value) != ValueType::String {
+        let (mut short, mut length) = ([0u8; SHORT], 0);
+        // SAFETY: the environment of this call and a value of it; Node writes no more than the given number of bytes. The
+        // call fails if the value is not a string.
+        let status =
+            unsafe { sys::napi_get_value_string_utf8(env, value, short.as_mut_ptr().cast(), short.len(), &mut length) };
+        if status != sys::Status::napi_ok {
             return Err(refused(env, &format!("expected a string, not {}", named(env, value))));
         }
-        // SAFETY: the caller's guarantee is passed on.
-        unsafe { String::from_napi_value(env, value) }.map(Text)
+        match std::str::from_utf8(&short[..length]) {
+            // A NUL and the next character, of at most four bytes, would fit too, so this is the whole string.
+            Ok(text) if length + 4 < SHORT => Ok(Text(text.into())),
+            // SAFETY: the caller's guarantee is passed on.
+            _ => unsafe { String::from_napi_value(env, value) }.map(Text),
+        }
     }
 }
 

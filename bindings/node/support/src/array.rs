@@ -80,40 +80,56 @@ pub struct Array {
     kind: Kind,
 }
 
-/// Returns the kind, first byte and size in bytes of a typed array, or `None` for another value.
-fn info(env: sys::napi_env, value: sys::napi_value) -> Option<(Kind, *mut u8, usize)> {
-    let (mut kind, mut length, mut data, mut buffer, mut offset) = (0, 0, null_mut(), null_mut(), 0);
-    // SAFETY: the environment of this call and a value of it; the call fails if the value is not a typed array.
-    let status = unsafe {
-        sys::napi_get_typedarray_info(env, value, &mut kind, &mut length, &mut data, &mut buffer, &mut offset)
-    };
-    if status != sys::Status::napi_ok {
-        return None;
-    }
-    let kind = Kind(kind);
-    // An empty or detached array has no address.
-    let data = if data.is_null() { NonNull::<u64>::dangling().as_ptr().cast() } else { data.cast() };
-    Some((kind, data, length * kind.element()))
-}
-
 impl Array {
+    /// Returns a value as a typed array, or `None` for another value.
+    pub fn of(env: sys::napi_env, value: sys::napi_value) -> Option<Array> {
+        let mut kind = 0;
+        // Node skips what is NULL and takes time for the rest, so `memory` asks for the elements when they are used.
+        // SAFETY: the environment of this call and a value of it; the call fails if the value is not a typed array.
+        let status = unsafe {
+            sys::napi_get_typedarray_info(env, value, &mut kind, null_mut(), null_mut(), null_mut(), null_mut())
+        };
+        (status == sys::Status::napi_ok).then_some(Array { env, value, kind: Kind(kind) })
+    }
+
+    /// Makes the error for a value that is not a typed array.
+    pub fn refused(env: sys::napi_env, value: sys::napi_value) -> napi::Error {
+        refused(env, &format!("expected a typed array, not {}", named(env, value)))
+    }
+
+    /// Returns the address of its elements and their size in bytes.
+    fn memory(&self) -> (*mut u8, usize) {
+        let (mut length, mut data) = (0, null_mut());
+        // SAFETY: the environment and a typed array of it, as `of` found; a failure leaves no elements.
+        unsafe {
+            sys::napi_get_typedarray_info(
+                self.env,
+                self.value,
+                null_mut(),
+                &mut length,
+                &mut data,
+                null_mut(),
+                null_mut(),
+            )
+        };
+        // An empty or detached array has no address.
+        let data = if data.is_null() { NonNull::<u64>::dangling().as_ptr().cast() } else { data.cast() };
+        (data, length * self.kind.element())
+    }
+
     /// Returns its bytes.
     pub fn bytes(&self) -> &[u8] {
-        match info(self.env, self.value) {
-            // SAFETY: the array is an argument of the running call, so it is alive. The code that uses the bytes runs
-            // no JavaScript meanwhile that could detach it.
-            Some((_, data, bytes)) => unsafe { std::slice::from_raw_parts(data, bytes) },
-            None => &[],
-        }
+        let (data, bytes) = self.memory();
+        // SAFETY: the array is an argument of the running call, so it is alive. The code that uses the bytes runs no
+        // JavaScript meanwhile that could detach it.
+        unsafe { std::slice::from_raw_parts(data, bytes) }
     }
 
     /// Returns its bytes for writing.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
-        match info(self.env, self.value) {
-            // SAFETY: as above.
-            Some((_, data, bytes)) => unsafe { std::slice::from_raw_parts_mut(data, bytes) },
-            None => &mut [],
-        }
+        let (data, bytes) = self.memory();
+        // SAFETY: as above.
+        unsafe { std::slice::from_raw_parts_mut(data, bytes) }
     }
 
     /// Returns the dtype of the elements: the named one, or else the only one that such an array can hold. `dtype_mismatch` if
@@ -147,10 +163,7 @@ impl Array {
 
 impl FromNapiValue for Array {
     unsafe fn from_napi_value(env: sys::napi_env, value: sys::napi_value) -> napi::Result<Array> {
-        match info(env, value) {
-            Some((kind, ..)) => Ok(Array { env, value, kind }),
-            None => Err(refused(env, &format!("expected a typed array, not {}", named(env, value)))),
-        }
+        Array::of(env, value).ok_or_else(|| Array::refused(env, value))
     }
 }
 
