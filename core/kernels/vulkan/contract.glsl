@@ -258,11 +258,30 @@ float fmaz(const float a, const float b, const float c) {
     return flushed(r);
 }
 
-// Returns fmaz(a, b, c) where flushing can't be told from gradual underflow.
+// Returns fmaz(a, b, c) where flushing can't be told from gradual underflow. Without fma() it computes the product and the
+// sum exactly, as two numbers each, rounds the sum of both errors to odd, and adds it. This is shorter than fmaz_integer,
+// and functions have many of it. (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums: proved algorithms using
+// rounding to odd", 2008.)
 float multiply_add(const float a, const float b, const float c) {
-    if (FMA_MODE == 2u) {
-        return fmaz_integer(a, b, c);
+    precise float r;
+    if (FMA_MODE < 2u) {
+        r = fma(a, b, c);
+        return r;
     }
-    precise float r = fma(a, b, c);
+    // Dekker's product: halves of 12 bits have exact products.
+    float ah = f(floatBitsToUint(a) & 0xfffff000u), bh = f(floatBitsToUint(b) & 0xfffff000u);
+    precise float al = a - ah, bl = b - bh;
+    precise float p = a * b;
+    precise float p_error = ((ah * bh - p) + ah * bl + al * bh) + al * bl;
+    // Knuth's sums.
+    precise float s = p + c;
+    precise float t = s - p;
+    precise float s_error = (p - (s - t)) + (c - t);
+    precise float v = s_error + p_error;
+    t = v - s_error;
+    precise float v_error = (s_error - (v - t)) + (p_error - t);
+    int step = (floatBitsToInt(v_error) ^ floatBitsToInt(v)) < 0 ? -1 : 1;
+    bool even = (floatBitsToUint(v) & 1u) == 0u;
+    r = s + intBitsToFloat(floatBitsToInt(v) + (even && v_error != 0.0 ? step : 0));
     return r;
 }

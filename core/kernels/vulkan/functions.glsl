@@ -37,6 +37,11 @@ vec3 exp_core(const float x) {
     return vec3(r, exp_series(r), intBitsToFloat(floatBitsToInt(t) - 0x4b400000));
 }
 
+// e^r, from the results of exp_core.
+float exp_near_0(const vec3 core) {
+    return multiply_add(multiply_add(core.y, core.x, 1.0f), core.x, 1.0f);
+}
+
 // e^r − 1, from the results of exp_core.
 float exp_minus_1(const vec3 core) {
     precise float square = core.x * core.x;
@@ -46,8 +51,7 @@ float exp_minus_1(const vec3 core) {
 float function_exp(const float x) {
     float low = x < -105.0f ? -105.0f : x;
     vec3 core = exp_core(low > 89.0f ? 89.0f : low);
-    float s = multiply_add(multiply_add(core.y, core.x, 1.0f), core.x, 1.0f);
-    return scale_near_one(s, floatBitsToInt(core.z));
+    return scale_near_one(exp_near_0(core), floatBitsToInt(core.z));
 }
 
 // log(1 + v) + k·ln 2 + lost.

@@ -26,7 +26,7 @@ THRESHOLDS = {
     "exp": {"min": 0xC2D20000, "zero": 0xC2CFF1B5, "subnormal": 0xC2AEAC50, "overflow": 0x42B17218, "max": 0x42B20000, "ln2_half": 0x3EB17218,
             "tiny": 0x33000000},
     "log": {"sqrt_half": 0x3F3504F3, "sqrt_2": 0x3FB504F3, "one": 0x3F800000, "normal": 0x00800000, "subnormal": 0x00012345},
-    "tanh": {"switch": 0x3F6B851F, "ten": 0x41200000, "one": 0x41102CB4, "tiny": 0x39800000},
+    "tanh": {"switch": 0x3F6B851F, "ten": 0x41200000, "one": 0x41102CB4, "tiny": 0x39000000},
     "sigmoid": {"min": 0xC2D20000, "small": 0xC2AEAC50, "one": 0x41851592, "zero": 0x33800000},
     "silu": {"min": 0xC2D20000, "small": 0xC2AEAC50, "zero": 0x00800000},
     "gelu": {"switch": 0x3F963EFD, "limit": 0x40B2C1B0, "negative": 0xC0B2C1B0, "left": 0xBF963EFD},
