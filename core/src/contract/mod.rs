@@ -1,7 +1,7 @@
 //! The arithmetic contract in scalar Rust: the reference that every kernel is tested against.
 //!
 //! Read it beside `docs/contract.md`. No SIMD, no tricks, nothing here knows a device. `E` arithmetic is Rust's own
-//! `f32` (IEEE-754, never contracted or reassociated); `M` arithmetic is [`fmaz`].
+//! `f32` (IEEE-754, never contracted or reassociated); `M` arithmetic is [`fmaz`]; the functions use both.
 
 mod angle;
 mod compare;
