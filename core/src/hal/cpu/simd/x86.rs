@@ -320,6 +320,7 @@ impl Simd for Sse2 {
         div(a: __m128, b: __m128) -> __m128 = _mm_div_ps(a, b);
         sqrt(a: __m128) -> __m128 = _mm_sqrt_ps(a);
         fmaz(a: __m128, b: __m128, c: __m128) -> __m128 = fmaz_sse2(a, b, c);
+        fma(a: __m128, b: __m128, c: __m128) -> __m128 = fma_sse2(a, b, c);
         // If one operand is NaN, the instruction returns its second one, which is a here.
         min(a: __m128, b: __m128) -> __m128 = _mm_min_ps(b, a);
         max(a: __m128, b: __m128) -> __m128 = _mm_max_ps(b, a);
@@ -417,6 +418,14 @@ unsafe extern "C" fn fmaz_sse2(a: __m128, b: __m128, c: __m128) -> __m128 {
         let high = fmaz_half(_mm_movehl_ps(a, a), _mm_movehl_ps(b, b), _mm_movehl_ps(c, c));
         _mm_movelh_ps(low, high)
     }
+}
+
+/// [`fmaz_sse2`] for functions, which have many of it: a call keeps them small.
+#[inline(never)]
+#[allow(improper_ctypes_definitions)]
+unsafe extern "C" fn fma_sse2(a: __m128, b: __m128, c: __m128) -> __m128 {
+    // SAFETY: SSE2 is x86-64's baseline.
+    unsafe { fmaz_sse2(a, b, c) }
 }
 
 /// Two lanes of [`fmaz_sse2`].
