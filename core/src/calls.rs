@@ -1,7 +1,7 @@
 //! Direct calls: every operation as a method of [`Context`]. Each builds a command; none has a rule of its own.
 
 use crate::context::Context;
-use crate::contract::{Activation, GeluForm, Precision};
+use crate::contract::{Activation, BlockFormat, GeluForm, Precision};
 use crate::dtype::DType;
 use crate::error::{Result, fail};
 use crate::operand::Packed;
@@ -256,6 +256,18 @@ impl Context {
     /// dimension halved, such as `[S, D/2]` for x `[B, H, S, D]`.
     pub fn rope(&self, x: &Tensor, cos: &Tensor, sin: &Tensor, interleaved: bool) -> Result<Tensor> {
         self.run(Op::Rope, &Attrs { interleaved, ..Attrs::default() }, &[Some(x), Some(cos), Some(sin)])
+    }
+
+    /// Computes `x·wᵀ` for x `[…, K]`, f32, and w, a matrix `[N, K]` of quantised blocks: a u8 tensor `[N, bytes of a row]` as a GGUF
+    /// file has it. The result is `[…, N]`, f32. The call cuts x into blocks of 8-bit integers, of 32 or 256 elements as the format's;
+    /// sums in a block are exact. `shape_mismatch` unless K is that of w's rows.
+    pub fn quantized_matmul(&self, x: &Tensor, w: &Tensor, format: BlockFormat) -> Result<Tensor> {
+        self.run(Op::QuantizedMatmul, &Attrs { format: Some(format), ..Attrs::default() }, &[Some(x), Some(w)])
+    }
+
+    /// Converts a u8 tensor `[…, bytes of a row]` of quantised blocks to f32, `[…, K]`.
+    pub fn dequantize(&self, w: &Tensor, format: BlockFormat) -> Result<Tensor> {
+        self.run(Op::Dequantize, &Attrs { format: Some(format), ..Attrs::default() }, &[Some(w)])
     }
 
     /// Computes the cumulative sums along an axis; negative axes count from the end.

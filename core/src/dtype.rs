@@ -6,7 +6,7 @@ use std::fmt;
 /// The type of a tensor's elements.
 ///
 /// Arithmetic is done in `f32`. `f16` and `bf16` are storage types: widened exactly, computed in f32, rounded to nearest even.
-/// `i32`, `i64` and `u32` hold ids and indices. `bool` holds results of comparisons. In languages where a dtype may be omitted,
+/// `i32`, `i64` and `u32` hold ids and indices. `bool` holds results of comparisons, `u8` bytes. In languages where a dtype may be omitted,
 /// the default is f32.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
@@ -26,11 +26,14 @@ pub enum DType {
     U32 = 5,
     /// True or false, one byte each. Results are 0 or 1. Any byte other than 0 is read as true.
     Bool = 6,
+    /// 8-bit unsigned integer; the bytes of quantised matrices too.
+    U8 = 7,
 }
 
 impl DType {
     /// All dtypes, in numeric order.
-    pub const ALL: [DType; 7] = [DType::F32, DType::F16, DType::BF16, DType::I32, DType::I64, DType::U32, DType::Bool];
+    pub const ALL: [DType; 8] =
+        [DType::F32, DType::F16, DType::BF16, DType::I32, DType::I64, DType::U32, DType::Bool, DType::U8];
 
     /// Returns the size of one element in bytes.
     pub const fn size(self) -> usize {
@@ -38,7 +41,7 @@ impl DType {
             DType::F32 | DType::I32 | DType::U32 => 4,
             DType::F16 | DType::BF16 => 2,
             DType::I64 => 8,
-            DType::Bool => 1,
+            DType::Bool | DType::U8 => 1,
         }
     }
 
@@ -52,6 +55,7 @@ impl DType {
             DType::I64 => "i64",
             DType::U32 => "u32",
             DType::Bool => "bool",
+            DType::U8 => "u8",
         }
     }
 

@@ -4,6 +4,7 @@
 //! `f32` (IEEE-754, never contracted or reassociated); `M` arithmetic is [`fmaz`]; the functions use both.
 
 mod angle;
+mod blocks;
 mod compare;
 mod elementwise;
 mod fixed;
@@ -14,6 +15,7 @@ mod power;
 mod reduce;
 
 pub use angle::{LARGE_ANGLE, cos, sin};
+pub use blocks::{BlockFormat, BlockValues, LEAST_BLOCK, block_dot, block_floats, block_scale, read_block};
 pub use compare::outcome;
 pub use elementwise::*;
 pub use fixed::{Precision, fixed_cut, fixed_dot, fixed_round, fixed_scale};

@@ -1,7 +1,7 @@
 //! Attributes: one flat struct holds the attributes of all operations, each with its default.
 
 use super::Op;
-use crate::contract::{Activation, GeluForm, Precision};
+use crate::contract::{Activation, BlockFormat, GeluForm, Precision};
 use crate::dtype::DType;
 use crate::error::{Error, Result, Status, fail};
 use crate::fpenv::default_environment;
@@ -101,6 +101,8 @@ pub struct Attrs {
     /// matmul, ffn: the precision of products. `None` is the context's default precision
     /// ([`Context::set_precision`](crate::Context::set_precision)), initially f32.
     pub precision: Option<Precision>,
+    /// quantized_matmul, dequantize: the format of the matrix's blocks, which must be given.
+    pub format: Option<BlockFormat>,
     /// cast, argmax, argmin, argtopk: the result's dtype; `None` is the operation's default.
     pub dtype: Option<DType>,
     /// topk, argtopk: the number of elements to take from each line.
@@ -149,6 +151,7 @@ impl Attrs {
         form: GeluForm::Erf,
         activation: None,
         precision: None,
+        format: None,
         dtype: None,
         k: 1,
         axis: Axis::Default,
@@ -231,6 +234,7 @@ impl Attrs {
             "precision" => {
                 self.precision = Some(Precision::ALL.into_iter().find(|p| p.name() == value).ok_or_else(bad)?)
             }
+            "format" => self.format = Some(BlockFormat::ALL.into_iter().find(|f| f.name() == value).ok_or_else(bad)?),
             "perm" | "axes" => {
                 let axes: Result<Vec<i32>, _> =
                     value.split(',').filter(|axis| !axis.is_empty()).map(str::parse).collect();
@@ -263,6 +267,7 @@ fn allowed(name: &str) -> String {
         "k" => "a non-negative integer".into(),
         "activation" => Activation::ALL.map(Activation::name).join(", "),
         "precision" => Precision::ALL.map(Precision::name).join(", "),
+        "format" => BlockFormat::ALL.map(BlockFormat::name).join(", "),
         "perm" | "axes" | "start" | "stop" | "step" | "before" | "after" => "integers separated by commas".into(),
         _ => "a number".into(),
     }

@@ -31,6 +31,7 @@ pub(super) fn reference(_: &Attrs, inputs: &[Option<View<'_>>], output: &Meta) -
             DType::I32 => x.flat_map(|x| (x as i32).to_ne_bytes()).collect(),
             DType::U32 => x.flat_map(|x| (x as u32).to_ne_bytes()).collect(),
             DType::I64 => x.flat_map(|x| (x as i64).to_ne_bytes()).collect(),
+            DType::U8 => x.map(|x| x as u8).collect(),
             DType::Bool => x.map(|x| u8::from(x != 0.0)).collect(),
             _ => scalar::stored(x, to),
         });
@@ -39,6 +40,7 @@ pub(super) fn reference(_: &Attrs, inputs: &[Option<View<'_>>], output: &Meta) -
     Ok(match to {
         DType::I64 => x.flat_map(i64::to_ne_bytes).collect(),
         DType::I32 | DType::U32 => x.flat_map(|x| (x as i32).to_ne_bytes()).collect(),
+        DType::U8 => x.map(|x| x as u8).collect(),
         DType::Bool => x.map(|x| u8::from(x != 0)).collect(),
         _ => scalar::stored(x.map(|x| x as f32), to),
     })

@@ -28,6 +28,7 @@ pub(crate) use matmul::MatmulPlan;
 pub(crate) use metas::MetaList;
 pub use metas::Metas;
 pub(crate) use pad::before as pad_before;
+pub(crate) use quantized_matmul::QuantizedPlan;
 pub use reduction::Gives;
 pub(crate) use reduction::Reduced;
 pub(crate) use rmsnorm::RESIDUAL as RMSNORM_RESIDUAL;

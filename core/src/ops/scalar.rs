@@ -35,11 +35,12 @@ pub(super) fn widened(bytes: &[u8], dtype: DType) -> Vec<f32> {
     }
 }
 
-/// Returns the operand's integers, or its bools as 0 and 1.
+/// Returns the operand's integers, its bools as 0 and 1.
 pub(super) fn integers(inputs: &[Option<View<'_>>], i: usize) -> Result<Vec<i64>> {
     let dtype = inputs[i].as_ref().map_or(DType::I64, |view| view.dtype());
     let integer = |x: &[u8]| match dtype {
         DType::Bool => i64::from(x[0] != 0),
+        DType::U8 => x[0].into(),
         DType::I64 => i64::from_ne_bytes(x.try_into().unwrap_or_default()),
         DType::U32 => u32::from_ne_bytes(x.try_into().unwrap_or_default()).into(),
         _ => i32::from_ne_bytes(x.try_into().unwrap_or_default()).into(),

@@ -109,6 +109,15 @@ fn axes(op: Op, attrs: &mut Attrs, inputs: Metas<'_>, output: &Shape) -> Option<
             operands[1].end = rank_of(1);
             rank_of(1)
         }
+        Op::QuantizedMatmul => {
+            operands[1] = Axes::NONE;
+            rank - 1
+        }
+        Op::Dequantize => {
+            // A row's bytes are not as many as its elements.
+            operands[0] = Axes { own: 1, end: rank - 1 };
+            rank - 1
+        }
         Op::Matmul => {
             let batch = MatmulPlan::new(attrs, inputs).ok()?.batch_rank();
             // If A is stored transposed, its rows are not contiguous.

@@ -16,6 +16,7 @@ mod moves;
 mod normalise;
 mod operands;
 mod parts;
+mod quantized;
 mod reduce;
 mod rope;
 mod runs;

@@ -25,6 +25,7 @@ unsafe fn read_floats(from: DType, x: *const u8, y: *mut f32, n: usize) {
             DType::I32 => (0..n).for_each(|i| *y.add(i) = *x.cast::<i32>().add(i) as f32),
             DType::U32 => (0..n).for_each(|i| *y.add(i) = *x.cast::<u32>().add(i) as f32),
             DType::I64 => (0..n).for_each(|i| *y.add(i) = *x.cast::<i64>().add(i) as f32),
+            DType::U8 => (0..n).for_each(|i| *y.add(i) = *x.add(i) as f32),
             DType::Bool => (0..n).for_each(|i| *y.add(i) = u8::from(*x.add(i) != 0) as f32),
         }
     }
@@ -45,6 +46,7 @@ unsafe fn write_floats(to: DType, x: *const f32, y: *mut u8, n: usize) {
             DType::I32 => (0..n).for_each(|i| *y.cast::<i32>().add(i) = *x.add(i) as i32),
             DType::U32 => (0..n).for_each(|i| *y.cast::<u32>().add(i) = *x.add(i) as u32),
             DType::I64 => (0..n).for_each(|i| *y.cast::<i64>().add(i) = *x.add(i) as i64),
+            DType::U8 => (0..n).for_each(|i| *y.add(i) = *x.add(i) as u8),
             DType::Bool => (0..n).for_each(|i| *y.add(i) = u8::from(*x.add(i) != 0.0)),
         }
     }
@@ -61,11 +63,13 @@ unsafe fn convert_integers(from: DType, x: *const u8, to: DType, y: *mut u8, n: 
             let value = match from {
                 DType::I64 => *x.cast::<i64>().add(i),
                 DType::U32 => *x.cast::<u32>().add(i) as i64,
+                DType::U8 => i64::from(*x.add(i)),
                 DType::Bool => i64::from(*x.add(i) != 0),
                 _ => *x.cast::<i32>().add(i) as i64,
             };
             match to {
                 DType::I64 => *y.cast::<i64>().add(i) = value,
+                DType::U8 => *y.add(i) = value as u8,
                 DType::Bool => *y.add(i) = u8::from(value != 0),
                 _ => *y.cast::<u32>().add(i) = value as u32,
             }

@@ -16,6 +16,7 @@ mod matmul;
 mod moves;
 mod normalise;
 mod parts;
+mod quantized;
 mod reduce;
 mod rope;
 mod sum;

@@ -62,7 +62,7 @@ pub trait Simd: Copy + 'static {
     const FUSED: bool = false;
     /// How many vectors a long function processes side by side: 1, 2 or 4, as many as fit in the registers.
     const SIDE_BY_SIDE: usize = 1;
-    /// Whether [`Simd::add_pairs`] is available.
+    /// Whether [`Simd::add_pairs`] is an instruction or two.
     const PAIRS: bool = false;
     /// Whether [`Simd::pack`] and [`Simd::unpack`] are available.
     const PACKS: bool = false;
@@ -178,9 +178,30 @@ pub trait Simd: Copy + 'static {
     unsafe fn sar<const BITS: i32>(a: Self::I) -> Self::I;
     unsafe fn max_i(a: Self::I, b: Self::I) -> Self::I;
 
-    /// Multiplies the 16-bit halves of each lane, and adds both products to `sum`. Only with [`Simd::PAIRS`].
-    unsafe fn add_pairs(_sum: Self::I, _a: Self::I, _b: Self::I) -> Self::I {
-        unreachable!("this instruction set adds no pairs")
+    /// Multiplies; keeps the low 32 bits.
+    unsafe fn mul_i(a: Self::I, b: Self::I) -> Self::I;
+    /// Multiplies the signed 16-bit halves of each lane, and adds both products to `sum`.
+    #[inline(always)]
+    unsafe fn add_pairs(sum: Self::I, a: Self::I, b: Self::I) -> Self::I {
+        // SAFETY: the caller keeps the trait's contract.
+        unsafe {
+            let low = |x| Self::sar::<16>(Self::shl::<16>(x));
+            let high = |x| Self::sar::<16>(x);
+            Self::add_i(sum, Self::add_i(Self::mul_i(low(a), low(b)), Self::mul_i(high(a), high(b))))
+        }
+    }
+    /// Loads 16 bytes of a row for each lane: vector i has bytes 4i to 4i + 3 of every row. Rows are `stride` bytes apart.
+    #[inline(always)]
+    unsafe fn columns(from: *const u8, stride: usize) -> [Self::I; 4] {
+        let mut words = [[0u32; 16]; 4];
+        for lane in 0..Self::LANES {
+            for (i, words) in words.iter_mut().enumerate() {
+                // SAFETY: the caller vouches for 16 bytes of each lane's row.
+                words[lane] = unsafe { from.add(lane * stride + 4 * i).cast::<u32>().read_unaligned() };
+            }
+        }
+        // SAFETY: 16 values are at least a vector.
+        words.map(|words| unsafe { Self::bits(Self::load(words.as_ptr().cast())) })
     }
 
     unsafe fn lt(a: Self::F, b: Self::F) -> Self::M;
@@ -315,6 +336,21 @@ pub unsafe fn dispatch_pairs<K: Kernel>(isa: Isa, kernel: K) -> K::Output {
     }
     // SAFETY: the caller's promises are passed on.
     unsafe { dispatch(isa, kernel) }
+}
+
+/// Does as [`dispatch_m`], for a kernel that uses [`Simd::add_pairs`] too.
+///
+/// # Safety
+/// As for [`dispatch_m`].
+#[inline]
+pub unsafe fn dispatch_m_pairs<K: Kernel + Copy>(isa: Isa, kernel: K) -> K::Output {
+    #[cfg(all(target_arch = "x86_64", feature = "avx512"))]
+    if isa == Isa::Avx512 && std::is_x86_feature_detected!("avx512vnni") {
+        // SAFETY: the processor has AVX-512 and VNNI.
+        return flushing(|| unsafe { x86::with_vnni(kernel) });
+    }
+    // SAFETY: the caller's promises are passed on.
+    unsafe { dispatch_m(isa, kernel) }
 }
 
 /// Runs a kernel of M arithmetic with an instruction set, in M's floating-point environment. The kernel may run twice,

@@ -89,6 +89,7 @@ impl<const EXACT: bool> Simd for Vectors<EXACT> {
         from_bits(a: int32x4_t) -> float32x4_t = vreinterpretq_f32_s32(a);
         to_float(a: int32x4_t) -> float32x4_t = vcvtq_f32_s32(a);
         add_i(a: int32x4_t, b: int32x4_t) -> int32x4_t = vaddq_s32(a, b);
+        mul_i(a: int32x4_t, b: int32x4_t) -> int32x4_t = vmulq_s32(a, b);
         sub_i(a: int32x4_t, b: int32x4_t) -> int32x4_t = vsubq_s32(a, b);
         and_i(a: int32x4_t, b: int32x4_t) -> int32x4_t = vandq_s32(a, b);
         xor_i(a: int32x4_t, b: int32x4_t) -> int32x4_t = veorq_s32(a, b);

@@ -100,6 +100,10 @@ impl Simd for Portable {
         zip(a, b, i32::wrapping_add)
     }
     #[inline(always)]
+    unsafe fn mul_i(a: I, b: I) -> I {
+        zip(a, b, i32::wrapping_mul)
+    }
+    #[inline(always)]
     unsafe fn sub_i(a: I, b: I) -> I {
         zip(a, b, i32::wrapping_sub)
     }

@@ -50,6 +50,7 @@ impl<S: Simd> Simd for Twice<S> {
         from_bits(a: I) -> F;
         to_float(a: I) -> F;
         add_i(a: I, b: I) -> I;
+        mul_i(a: I, b: I) -> I;
         sub_i(a: I, b: I) -> I;
         and_i(a: I, b: I) -> I;
         xor_i(a: I, b: I) -> I;

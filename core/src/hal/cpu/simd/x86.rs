@@ -135,6 +135,7 @@ impl Simd for Avx2 {
         from_bits(a: __m256i) -> __m256 = _mm256_castsi256_ps(a);
         to_float(a: __m256i) -> __m256 = _mm256_cvtepi32_ps(a);
         add_i(a: __m256i, b: __m256i) -> __m256i = _mm256_add_epi32(a, b);
+        mul_i(a: __m256i, b: __m256i) -> __m256i = _mm256_mullo_epi32(a, b);
         sub_i(a: __m256i, b: __m256i) -> __m256i = _mm256_sub_epi32(a, b);
         add_pairs(sum: __m256i, a: __m256i, b: __m256i) -> __m256i = _mm256_add_epi32(sum, _mm256_madd_epi16(a, b));
         and_i(a: __m256i, b: __m256i) -> __m256i = _mm256_and_si256(a, b);
@@ -170,6 +171,18 @@ impl Simd for Avx2 {
                 Self::store(to.add(i * to_row).cast(), _mm256_permute2f128_ps::<0x20>(above, below));
                 Self::store(to.add((i + 4) * to_row).cast(), _mm256_permute2f128_ps::<0x31>(above, below));
             });
+        }
+    }
+    #[inline(always)]
+    unsafe fn columns(from: *const u8, stride: usize) -> [__m256i; 4] {
+        // SAFETY: the caller keeps the trait's contract.
+        unsafe {
+            let row = |i: usize| _mm_loadu_ps(from.add(i * stride).cast());
+            let mut rows = [Self::splat(0.0); 4];
+            // Rows i and i + 4 are the two parts of a vector, so a transposition in each part makes columns.
+            unroll!(i < 4 => { rows[i] = _mm256_insertf128_ps::<1>(_mm256_castps128_ps256(row(i)), row(i + 4)); });
+            transpose_parts!(rows[4], _mm256_unpacklo_ps _mm256_unpackhi_ps _mm256_unpacklo_pd _mm256_unpackhi_pd _mm256_castps_pd _mm256_castpd_ps);
+            rows.map(|row| Self::bits(row))
         }
     }
     #[inline(always)]
@@ -228,6 +241,7 @@ impl Simd for Avx512 {
         from_bits(a: __m512i) -> __m512 = _mm512_castsi512_ps(a);
         to_float(a: __m512i) -> __m512 = _mm512_cvtepi32_ps(a);
         add_i(a: __m512i, b: __m512i) -> __m512i = _mm512_add_epi32(a, b);
+        mul_i(a: __m512i, b: __m512i) -> __m512i = _mm512_mullo_epi32(a, b);
         sub_i(a: __m512i, b: __m512i) -> __m512i = _mm512_sub_epi32(a, b);
         add_pairs(sum: __m512i, a: __m512i, b: __m512i) -> __m512i = _mm512_add_epi32(sum, _mm512_madd_epi16(a, b));
         and_i(a: __m512i, b: __m512i) -> __m512i = _mm512_and_si512(a, b);
@@ -283,6 +297,21 @@ impl Simd for Avx512 {
                 Self::store(to.add(8 * to_row).cast(), _mm512_shuffle_f32x4::<0xdd>(ab_even, cd_even));
                 Self::store(to.add(12 * to_row).cast(), _mm512_shuffle_f32x4::<0xdd>(ab_odd, cd_odd));
             });
+        }
+    }
+    #[inline(always)]
+    unsafe fn columns(from: *const u8, stride: usize) -> [__m512i; 4] {
+        // SAFETY: the caller keeps the trait's contract.
+        unsafe {
+            let row = |i: usize| _mm_loadu_ps(from.add(i * stride).cast());
+            let mut rows = [Self::splat(0.0); 4];
+            // As for AVX2, with four parts.
+            unroll!(i < 4 => {
+                let first = _mm512_insertf32x4::<1>(_mm512_castps128_ps512(row(i)), row(i + 4));
+                rows[i] = _mm512_insertf32x4::<3>(_mm512_insertf32x4::<2>(first, row(i + 8)), row(i + 12));
+            });
+            transpose_parts!(rows[4], _mm512_unpacklo_ps _mm512_unpackhi_ps _mm512_unpacklo_pd _mm512_unpackhi_pd _mm512_castps_pd _mm512_castpd_ps);
+            rows.map(|row| Self::bits(row))
         }
     }
     #[inline(always)]
@@ -387,6 +416,25 @@ impl Simd for Sse2 {
             unroll!(i < 4 => {
                 Self::store(to.add(i * to_row).cast(), rows[i]);
             });
+        }
+    }
+    #[inline(always)]
+    unsafe fn columns(from: *const u8, stride: usize) -> [__m128i; 4] {
+        // SAFETY: the caller keeps the trait's contract.
+        unsafe {
+            let mut rows = [Self::splat(0.0); 4];
+            unroll!(i < 4 => { rows[i] = _mm_loadu_ps(from.add(i * stride).cast()); });
+            transpose_parts!(rows[4], _mm_unpacklo_ps _mm_unpackhi_ps _mm_unpacklo_pd _mm_unpackhi_pd _mm_castps_pd _mm_castpd_ps);
+            rows.map(|row| Self::bits(row))
+        }
+    }
+    #[inline(always)]
+    unsafe fn mul_i(a: __m128i, b: __m128i) -> __m128i {
+        // SAFETY: the caller keeps the trait's contract.
+        unsafe {
+            let even = _mm_mul_epu32(a, b);
+            let odd = _mm_mul_epu32(_mm_srli_epi64::<32>(a), _mm_srli_epi64::<32>(b));
+            _mm_unpacklo_epi32(_mm_shuffle_epi32::<0x88>(even), _mm_shuffle_epi32::<0x88>(odd))
         }
     }
     #[inline(always)]

@@ -1,0 +1,87 @@
+//! Rows of an operand, cut into blocks of integers of 8 bits.
+
+use super::CHUNK;
+use crate::contract::{BlockFormat, block_scale};
+use crate::hal::cpu::simd::{Kernel, Simd};
+use crate::interrupt::Looks;
+
+/// What a cut row consists of: first pairs of integers, then the blocks' scales, then the sums of parts that share a scale.
+#[derive(Clone, Copy)]
+pub struct Layout {
+    pub format: BlockFormat,
+    pub k: usize,
+    /// The elements of a part: what shares a scale in the matrix.
+    pub part: usize,
+    /// Where scales and sums begin, and the whole length, in words.
+    pub scales: usize,
+    pub sums: usize,
+    pub words: usize,
+}
+
+impl Layout {
+    pub fn new(format: BlockFormat, k: usize) -> Layout {
+        let part = if format == BlockFormat::Q6_K { 16 } else { 32 };
+        let (scales, sums) = (k / 2, k / 2 + k / format.elements());
+        Layout { format, k, part, scales, sums, words: sums + k / part }
+    }
+}
+
+/// Cuts rows of x. Two words hold four elements: the first and third, then the second and fourth, as halves of 16 bits.
+pub struct Cut {
+    pub x: *const f32,
+    pub rows: usize,
+    pub layout: Layout,
+    pub to: *mut i32,
+}
+
+/// 1.5·2²³: adding it rounds a small number to an integer, which are then the sum's low bits.
+const ROUNDING: f32 = 12_582_912.0;
+
+impl Kernel for Cut {
+    type Output = ();
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) {
+        let Cut { x, rows, layout: Layout { format, k, part, scales, sums, words }, to } = self;
+        let (elements, mut looks) = (format.elements(), Looks::NEW);
+        for row in 0..rows {
+            if looks.before(k) {
+                return;
+            }
+            for block in 0..k / elements {
+                let mut integers = [0i32; CHUNK];
+                // SAFETY: the block is the row's, its integers fit the buffer, and `to` has the layout's words for each row. A
+                // block's elements are whole vectors.
+                unsafe {
+                    let (x, to) = (x.add(row * k + block * elements), to.add(row * words));
+                    let mut most = S::splat_i(0);
+                    for i in (0..elements).step_by(S::LANES) {
+                        let magnitude = S::and_i(S::bits(S::load(x.add(i))), S::splat_i(0x7fff_ffff));
+                        most = S::max_i(most, magnitude);
+                    }
+                    let mut each = [0f32; 16];
+                    S::store(each.as_mut_ptr(), S::from_bits(most));
+                    let most = each[..S::LANES].iter().fold(0, |most, x| most.max(x.to_bits()));
+                    let (scale, factor) = block_scale(most);
+                    if factor != 0.0 {
+                        for i in (0..elements).step_by(S::LANES) {
+                            let shifted = S::add(S::mul(S::load(x.add(i)), S::splat(factor)), S::splat(ROUNDING));
+                            let integer = S::sub_i(S::bits(shifted), S::splat_i(ROUNDING.to_bits() as i32));
+                            S::store(integers.as_mut_ptr().add(i).cast(), S::from_bits(integer));
+                        }
+                    }
+                    to.add(scales + block).cast::<f32>().write(scale);
+                    for first in (0..elements).step_by(part) {
+                        let of_part = &integers[first..first + part];
+                        to.add(sums + (block * elements + first) / part).write(of_part.iter().sum());
+                    }
+                    let pairs = to.add(block * elements / 2);
+                    for (i, four) in integers[..elements].as_chunks::<4>().0.iter().enumerate() {
+                        pairs.add(2 * i).write(four[0] & 0xffff | four[2] << 16);
+                        pairs.add(2 * i + 1).write(four[1] & 0xffff | four[3] << 16);
+                    }
+                }
+            }
+        }
+    }
+}
