@@ -97,7 +97,9 @@ enum {
   /// 32-bit unsigned integer.
   ADEAD_DTYPE_U32 = 5,
   /// True or false, one byte each. Results are 0 or 1. Any byte other than 0 is read as true.
-  ADEAD_DTYPE_BOOL = 6
+  ADEAD_DTYPE_BOOL = 6,
+  /// 8-bit unsigned integer; the bytes of quantised matrices too.
+  ADEAD_DTYPE_U8 = 7
 };
 
 // adead_op: the operations. The numbers never change; new ones come last.
@@ -219,7 +221,11 @@ enum {
   /// Whether `a >= b`; false for NaN.
   ADEAD_OP_GREATER_EQUAL = 75,
   /// Selects from a where the condition is true, and from b elsewhere.
-  ADEAD_OP_WHERE = 76
+  ADEAD_OP_WHERE = 76,
+  /// Rows times the transpose of a matrix of quantised blocks, in exact integers within each block.
+  ADEAD_OP_QUANTIZED_MATMUL = 77,
+  /// Converts quantised blocks to f32.
+  ADEAD_OP_DEQUANTIZE = 78
 };
 
 // adead_activation: the function after a matrix product.
@@ -251,6 +257,26 @@ enum {
   ADEAD_PRECISION_FIXED24 = 1,
   /// In exact integers, of operands cut to 16 bits.
   ADEAD_PRECISION_FIXED16 = 2
+};
+
+// adead_block_format: how the elements of a quantised matrix are stored.
+enum {
+  /// 32 elements of 8 bits, one scale: 34 bytes.
+  ADEAD_BLOCK_FORMAT_Q8_0 = 0,
+  /// 32 elements of 4 bits, one scale: 18 bytes.
+  ADEAD_BLOCK_FORMAT_Q4_0 = 1,
+  /// 32 elements of 4 bits, a scale and a minimum: 20 bytes.
+  ADEAD_BLOCK_FORMAT_Q4_1 = 2,
+  /// 32 elements of 5 bits, one scale: 22 bytes.
+  ADEAD_BLOCK_FORMAT_Q5_0 = 3,
+  /// 32 elements of 5 bits, a scale and a minimum: 24 bytes.
+  ADEAD_BLOCK_FORMAT_Q5_1 = 4,
+  /// 256 elements of 4 bits, a scale and a minimum for each 32: 144 bytes.
+  ADEAD_BLOCK_FORMAT_Q4_K = 5,
+  /// 256 elements of 5 bits, a scale and a minimum for each 32: 176 bytes.
+  ADEAD_BLOCK_FORMAT_Q5_K = 6,
+  /// 256 elements of 6 bits, a scale for each 16: 210 bytes.
+  ADEAD_BLOCK_FORMAT_Q6_K = 7
 };
 
 // adead_gelu_form: the form of gelu.
@@ -834,6 +860,9 @@ typedef struct {
   /// The factor of the scores; 0 means 1/sqrt(D).
   float scale;
 } adead_attention_options;
+
+/// How the elements of a quantised matrix are stored, one of `ADEAD_BLOCK_FORMAT_...`.
+typedef int32_t adead_block_format;
 
 /// A kind of layer, one of `ADEAD_MODULE_...`.
 typedef int32_t adead_module_kind;
@@ -1995,6 +2024,23 @@ adead_status adead_tensor_ffn(const adead_context *context,
                               const adead_tensor *b2,
                               adead_activation activation,
                               adead_tensor **out);
+
+/// Computes the product of x and the transpose of w: x f32 `[..., K]`, w a matrix `[N, K]` in quantised blocks, which is a u8 tensor `[N, bytes of a row]` as a GGUF file has
+/// it, result f32 `[..., N]`. x is cut into blocks of 8-bit integers, and sums in a block are exact. `shape_mismatch` if K differs or w's
+/// rows are not whole blocks.
+ADEAD_API
+adead_status adead_tensor_quantized_matmul(const adead_context *context,
+                                           const adead_tensor *x,
+                                           const adead_tensor *w,
+                                           adead_block_format format,
+                                           adead_tensor **out);
+
+/// Converts a u8 tensor `[..., bytes of a row]` of quantised blocks to f32, `[..., K]`.
+ADEAD_API
+adead_status adead_tensor_dequantize(const adead_context *context,
+                                     const adead_tensor *w,
+                                     adead_block_format format,
+                                     adead_tensor **out);
 
 /// Packs a matrix for many products. b is `[K, N]`, or `[N, K]` if `trans_b` is not 0; f32, f16 or bf16. Products with
 /// the packed matrix have the default precision that the context has now (`adead_context_set_precision`). A product

@@ -63,6 +63,8 @@ export type OpName =
   | 'greater'
   | 'greater_equal'
   | 'where'
+  | 'quantized_matmul'
+  | 'dequantize'
 
 /** The type of a tensor's elements. */
 export type DType =
@@ -73,6 +75,7 @@ export type DType =
   | 'i64'
   | 'u32'
   | 'bool'
+  | 'u8'
 
 /** Operations with similar costs. */
 export type Family =
@@ -92,6 +95,17 @@ export type Activation =
   | 'gelu_tanh'
   | 'gelu_erf'
   | 'silu'
+
+/** How the elements of a quantised matrix are stored. */
+export type BlockFormat =
+  | 'q8_0'
+  | 'q4_0'
+  | 'q4_1'
+  | 'q5_0'
+  | 'q5_1'
+  | 'q4_k'
+  | 'q5_k'
+  | 'q6_k'
 
 /** Why a call failed. */
 export type StatusName =
@@ -121,6 +135,7 @@ export interface Attributes {
   dtype?: DType
   eps?: number
   form?: 'erf' | 'tanh'
+  format?: BlockFormat
   interleaved?: boolean
   k?: number
   keepdim?: boolean
@@ -310,6 +325,16 @@ export interface ArgtopkOptions {
   k?: number
   axis?: number | 'all'
   dtype?: DType
+}
+
+/** Options of `quantizedMatmul`. */
+export interface QuantizedMatmulOptions {
+  format?: BlockFormat
+}
+
+/** Options of `dequantize`. */
+export interface DequantizeOptions {
+  format?: BlockFormat
 }
 
 /** The operations of a `Context`. */
@@ -904,6 +929,26 @@ export interface ContextOperations {
   where(condition: Tensor, a: Tensor, b: Tensor): Tensor
   /** `where` on another thread. */
   whereAsync(condition: Tensor, a: Tensor, b: Tensor, options?: Abortable): Promise<Tensor>
+  /**
+   * Rows times the transpose of a matrix of quantised blocks, in exact integers within each block.
+   *
+   * Operands: x f32[…,K], w u8[N, bytes of a row].
+   * Attributes: format (must be given).
+   * Result: f32[…,N].
+   */
+  quantizedMatmul(x: Tensor, w: Tensor, options?: QuantizedMatmulOptions): Tensor
+  /** `quantizedMatmul` on another thread. */
+  quantizedMatmulAsync(x: Tensor, w: Tensor, options?: QuantizedMatmulOptions & Abortable): Promise<Tensor>
+  /**
+   * Converts quantised blocks to f32.
+   *
+   * Operands: w u8[…, bytes of a row].
+   * Attributes: format (must be given).
+   * Result: f32[…,K].
+   */
+  dequantize(w: Tensor, options?: DequantizeOptions): Tensor
+  /** `dequantize` on another thread. */
+  dequantizeAsync(w: Tensor, options?: DequantizeOptions & Abortable): Promise<Tensor>
 }
 
 /** The operations of a `Tensor`, on the default context. */
@@ -1498,6 +1543,26 @@ export interface TensorOperations {
   where(a: Tensor, b: Tensor): Tensor
   /** `where` on another thread. */
   whereAsync(a: Tensor, b: Tensor, options?: Abortable): Promise<Tensor>
+  /**
+   * Rows times the transpose of a matrix of quantised blocks, in exact integers within each block.
+   *
+   * Operands: x f32[…,K], w u8[N, bytes of a row].
+   * Attributes: format (must be given).
+   * Result: f32[…,N].
+   */
+  quantizedMatmul(w: Tensor, options?: QuantizedMatmulOptions): Tensor
+  /** `quantizedMatmul` on another thread. */
+  quantizedMatmulAsync(w: Tensor, options?: QuantizedMatmulOptions & Abortable): Promise<Tensor>
+  /**
+   * Converts quantised blocks to f32.
+   *
+   * Operands: w u8[…, bytes of a row].
+   * Attributes: format (must be given).
+   * Result: f32[…,K].
+   */
+  dequantize(options?: DequantizeOptions): Tensor
+  /** `dequantize` on another thread. */
+  dequantizeAsync(options?: DequantizeOptions & Abortable): Promise<Tensor>
 }
 
 /** The operations of a `Pipeline`: each call takes the previous result. Only the first call names all operands. */
@@ -1740,4 +1805,12 @@ export interface PipelineOperations {
   where(a: Operand, b: Operand): this
   /** `where` of `condition`, for the first call. */
   where(condition: Operand, a: Operand, b: Operand): this
+  /** `quantizedMatmul` of the previous result. */
+  quantizedMatmul(w: Operand, options?: QuantizedMatmulOptions): this
+  /** `quantizedMatmul` of `x`, for the first call. */
+  quantizedMatmul(x: Operand, w: Operand, options?: QuantizedMatmulOptions): this
+  /** `dequantize` of the previous result. */
+  dequantize(options?: DequantizeOptions): this
+  /** `dequantize` of `w`, for the first call. */
+  dequantize(w: Operand, options?: DequantizeOptions): this
 }

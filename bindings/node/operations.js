@@ -359,6 +359,18 @@ module.exports = ({ run, runAsync, pipelineRecord }) => ({
     async whereAsync(condition, a, b, options) {
       return runAsync(this, 76, options, [condition, a, b])
     },
+    quantizedMatmul(x, w, options) {
+      return run(this, 77, options, x, w)
+    },
+    async quantizedMatmulAsync(x, w, options) {
+      return runAsync(this, 77, options, [x, w])
+    },
+    dequantize(w, options) {
+      return run(this, 78, options, w)
+    },
+    async dequantizeAsync(w, options) {
+      return runAsync(this, 78, options, [w])
+    },
   },
   tensor: {
     matmul(b, options) {
@@ -715,6 +727,18 @@ module.exports = ({ run, runAsync, pipelineRecord }) => ({
     async whereAsync(a, b, options) {
       return runAsync(null, 76, options, [this, a, b])
     },
+    quantizedMatmul(w, options) {
+      return run(null, 77, options, this, w)
+    },
+    async quantizedMatmulAsync(w, options) {
+      return runAsync(null, 77, options, [this, w])
+    },
+    dequantize(options) {
+      return run(null, 78, options, this)
+    },
+    async dequantizeAsync(options) {
+      return runAsync(null, 78, options, [this])
+    },
   },
   pipeline: {
     matmul(...args) {
@@ -955,6 +979,14 @@ module.exports = ({ run, runAsync, pipelineRecord }) => ({
     },
     where(...args) {
       pipelineRecord(this, 76, args)
+      return this
+    },
+    quantizedMatmul(...args) {
+      pipelineRecord(this, 77, args)
+      return this
+    },
+    dequantize(...args) {
+      pipelineRecord(this, 78, args)
       return this
     },
   },

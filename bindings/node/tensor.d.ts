@@ -10,7 +10,7 @@ export type ArrayOf<D extends DType = DType> = D extends 'f32'
       ? Int32Array
       : D extends 'i64'
         ? BigInt64Array
-        : D extends 'bool'
+        : D extends 'bool' | 'u8'
           ? Uint8Array
           : Uint32Array
 
@@ -18,12 +18,13 @@ export type ArrayOf<D extends DType = DType> = D extends 'f32'
 export interface Tensor extends TensorOperations {}
 export class Tensor {
   /**
-   * Makes a tensor with a copy of an array's elements. A Uint16Array holds f16 or bf16, so name the dtype. Bools are an
-   * array or, with `'bool'`, a Uint8Array. `shape_mismatch` if the product of dims is not the array's length.
+   * Makes a tensor with a copy of an array's elements. A Uint16Array holds f16 or bf16, so name the dtype. A Uint8Array
+   * holds bool or u8. Bools can be an array of booleans too. `shape_mismatch` if the product of dims is not the array's length.
    */
   constructor(data: Float32Array | Int32Array | BigInt64Array | Uint32Array, dims: readonly number[], dtype?: DType)
   constructor(data: Uint16Array, dims: readonly number[], dtype: 'f16' | 'bf16')
   constructor(data: Uint8Array | readonly boolean[], dims: readonly number[], dtype: 'bool')
+  constructor(data: Uint8Array, dims: readonly number[], dtype: 'u8')
   constructor(data: readonly boolean[], dims: readonly number[])
   /** Makes a tensor of zeros. */
   static zeros(dtype: DType, dims: readonly number[]): Tensor

@@ -114,6 +114,7 @@ fn descr(dtype: DType) -> Option<&'static str> {
         DType::I64 => Some("<i8"),
         DType::U32 => Some("<u4"),
         DType::Bool => Some("|b1"),
+        DType::U8 => Some("|u1"),
     }
 }
 
@@ -281,14 +282,15 @@ fn element(descr: &str) -> Result<(DType, bool), String> {
         "i8" => DType::I64,
         "u4" => DType::U32,
         "b1" => DType::Bool,
+        "u1" => DType::U8,
         _ => {
             let hint = match kind {
                 "f8" => "; save it with .astype('float32')",
-                "i1" | "u1" | "i2" | "u2" | "u8" => "; save it with .astype('int32')",
+                "i1" | "i2" | "u2" | "u8" => "; save it with .astype('int32')",
                 "V2" => " (.npy has no type for bf16)",
                 _ => "",
             };
-            return Err(format!("its elements are '{descr}'; adead reads f4, f2, i4, i8, u4 and b1{hint}"));
+            return Err(format!("its elements are '{descr}'; adead reads f4, f2, i4, i8, u4, b1 and u1{hint}"));
         }
     };
     Ok((dtype, order == '>' || (order == '=' && cfg!(target_endian = "big"))))
@@ -320,6 +322,10 @@ mod tests {
         assert_eq!(
             parse("{'descr': '|b1', 'fortran_order': False, 'shape': (3,), }"),
             header(DType::Bool, &[3], false, false)
+        );
+        assert_eq!(
+            parse("{'descr': '|u1', 'fortran_order': False, 'shape': (3,), }"),
+            header(DType::U8, &[3], false, false)
         );
     }
 

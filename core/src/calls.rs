@@ -258,9 +258,9 @@ impl Context {
         self.run(Op::Rope, &Attrs { interleaved, ..Attrs::default() }, &[Some(x), Some(cos), Some(sin)])
     }
 
-    /// Computes `x·wᵀ` for x `[…, K]`, f32, and w, a matrix `[N, K]` of quantised blocks: a u8 tensor `[N, bytes of a row]` as a GGUF
-    /// file has it. The result is `[…, N]`, f32. The call cuts x into blocks of 8-bit integers, of 32 or 256 elements as the format's;
-    /// sums in a block are exact. `shape_mismatch` unless K is that of w's rows.
+    /// Computes the product of x `[…, K]`, f32, and the transpose of w, a matrix `[N, K]` of quantised blocks. w is a u8 tensor `[N,
+    /// bytes of a row]`, as a GGUF file has it. The result is `[…, N]`, f32. The call cuts x into blocks of 8-bit integers, as long as
+    /// the format's; sums in a block are exact. `shape_mismatch` unless w's rows have K elements.
     pub fn quantized_matmul(&self, x: &Tensor, w: &Tensor, format: BlockFormat) -> Result<Tensor> {
         self.run(Op::QuantizedMatmul, &Attrs { format: Some(format), ..Attrs::default() }, &[Some(x), Some(w)])
     }

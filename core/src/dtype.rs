@@ -87,7 +87,7 @@ impl std::str::FromStr for DType {
         Self::ALL.into_iter().find(|dtype| dtype.name() == name).ok_or_else(|| {
             Error::new(
                 Status::InvalidArgument,
-                format!("no dtype '{name}': expected f32, f16, bf16, i32, i64, u32 or bool"),
+                format!("no dtype '{name}': expected f32, f16, bf16, i32, i64, u32, bool or u8"),
             )
         })
     }

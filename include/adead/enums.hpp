@@ -59,6 +59,8 @@ enum class DType : adead_dtype {
   u32 = ADEAD_DTYPE_U32,
   /// True or false, one byte each. Results are 0 or 1. Any byte other than 0 is read as true.
   bool_ = ADEAD_DTYPE_BOOL,
+  /// 8-bit unsigned integer; the bytes of quantised matrices too.
+  u8 = ADEAD_DTYPE_U8,
 };
 
 /// Returns the name; NULL for an unknown number.
@@ -186,6 +188,10 @@ enum class Op : adead_op {
   greater_equal = ADEAD_OP_GREATER_EQUAL,
   /// Selects from a where the condition is true, and from b elsewhere.
   where = ADEAD_OP_WHERE,
+  /// Rows times the transpose of a matrix of quantised blocks, in exact integers within each block.
+  quantized_matmul = ADEAD_OP_QUANTIZED_MATMUL,
+  /// Converts quantised blocks to f32.
+  dequantize = ADEAD_OP_DEQUANTIZE,
 };
 
 /// Returns the name; NULL for an unknown number.
@@ -241,6 +247,41 @@ constexpr const char *name(Precision value) noexcept {
     case Precision::f32: return "f32";
     case Precision::fixed24: return "fixed24";
     case Precision::fixed16: return "fixed16";
+  }
+  return nullptr;
+}
+
+/// How the elements of a quantised matrix are stored.
+enum class BlockFormat : adead_block_format {
+  /// 32 elements of 8 bits, one scale: 34 bytes.
+  q8_0 = ADEAD_BLOCK_FORMAT_Q8_0,
+  /// 32 elements of 4 bits, one scale: 18 bytes.
+  q4_0 = ADEAD_BLOCK_FORMAT_Q4_0,
+  /// 32 elements of 4 bits, a scale and a minimum: 20 bytes.
+  q4_1 = ADEAD_BLOCK_FORMAT_Q4_1,
+  /// 32 elements of 5 bits, one scale: 22 bytes.
+  q5_0 = ADEAD_BLOCK_FORMAT_Q5_0,
+  /// 32 elements of 5 bits, a scale and a minimum: 24 bytes.
+  q5_1 = ADEAD_BLOCK_FORMAT_Q5_1,
+  /// 256 elements of 4 bits, a scale and a minimum for each 32: 144 bytes.
+  q4_k = ADEAD_BLOCK_FORMAT_Q4_K,
+  /// 256 elements of 5 bits, a scale and a minimum for each 32: 176 bytes.
+  q5_k = ADEAD_BLOCK_FORMAT_Q5_K,
+  /// 256 elements of 6 bits, a scale for each 16: 210 bytes.
+  q6_k = ADEAD_BLOCK_FORMAT_Q6_K,
+};
+
+/// Returns the name; NULL for an unknown number.
+constexpr const char *name(BlockFormat value) noexcept {
+  switch (value) {
+    case BlockFormat::q8_0: return "q8_0";
+    case BlockFormat::q4_0: return "q4_0";
+    case BlockFormat::q4_1: return "q4_1";
+    case BlockFormat::q5_0: return "q5_0";
+    case BlockFormat::q5_1: return "q5_1";
+    case BlockFormat::q4_k: return "q4_k";
+    case BlockFormat::q5_k: return "q5_k";
+    case BlockFormat::q6_k: return "q6_k";
   }
   return nullptr;
 }

@@ -176,6 +176,16 @@ struct ArgtopkOptions {
   std::optional<DType> dtype = {};
 };
 
+/// Options of quantized_matmul. An option that is left out has the core's default.
+struct QuantizedMatmulOptions {
+  std::optional<BlockFormat> format = {};
+};
+
+/// Options of dequantize. An option that is left out has the core's default.
+struct DequantizeOptions {
+  std::optional<BlockFormat> format = {};
+};
+
 /// Every operation, as a method of Context. docs/operations.md has shapes, attributes and errors.
 class Operations {
  public:
@@ -297,6 +307,10 @@ class Operations {
   Returned<Tensor> greater_equal(const Tensor &a, const Tensor &b) const;
   /// Selects from a where the condition is true, and from b elsewhere.
   Returned<Tensor> where(const Tensor &condition, const Tensor &a, const Tensor &b) const;
+  /// Rows times the transpose of a matrix of quantised blocks, in exact integers within each block.
+  Returned<Tensor> quantized_matmul(const Tensor &x, const Tensor &w, const QuantizedMatmulOptions &options = {}) const;
+  /// Converts quantised blocks to f32.
+  Returned<Tensor> dequantize(const Tensor &w, const DequantizeOptions &options = {}) const;
 
   /// Runs any operation. NULL is an absent optional operand.
   Returned<Tensor> run(Op op, Array<const Tensor *> operands, const Attrs &attrs = {}) const {
@@ -716,6 +730,22 @@ inline Returned<Tensor> Operations::greater_equal(const Tensor &a, const Tensor 
 inline Returned<Tensor> Operations::where(const Tensor &condition, const Tensor &a, const Tensor &b) const {
   const adead_tensor *operands[] = {detail::raw(&condition), detail::raw(&a), detail::raw(&b)};
   return run(ADEAD_OK, Op::where, {}, operands, 3);
+}
+
+inline Returned<Tensor> Operations::quantized_matmul(const Tensor &x, const Tensor &w, const QuantizedMatmulOptions &options) const {
+  const adead_tensor *operands[] = {detail::raw(&x), detail::raw(&w)};
+  Attrs attrs;
+  adead_status status = ADEAD_OK;
+  attrs.give(status, Op::quantized_matmul, "format", options.format);
+  return run(status, Op::quantized_matmul, attrs, operands, 2);
+}
+
+inline Returned<Tensor> Operations::dequantize(const Tensor &w, const DequantizeOptions &options) const {
+  const adead_tensor *operands[] = {detail::raw(&w)};
+  Attrs attrs;
+  adead_status status = ADEAD_OK;
+  attrs.give(status, Op::dequantize, "format", options.format);
+  return run(status, Op::dequantize, attrs, operands, 1);
 }
 
 }  // namespace ADEAD_HPP_MODE

@@ -607,6 +607,28 @@ class Pipeline : public Recorder {
   Pipeline &where(const PipelineOperand &condition, const PipelineOperand &a, const PipelineOperand &b) {
     return begin(condition).where(a, b);
   }
+
+  /// Rows times the transpose of a matrix of quantised blocks, in exact integers within each block.
+  Pipeline &quantized_matmul(const PipelineOperand &w, const QuantizedMatmulOptions &options = {}) {
+    Attrs attrs;
+    adead_status status = ADEAD_OK;
+    attrs.give(status, Op::quantized_matmul, "format", options.format);
+    return then(status, Op::quantized_matmul, attrs, {of(w)}), *this;
+  }
+  Pipeline &quantized_matmul(const PipelineOperand &x, const PipelineOperand &w, const QuantizedMatmulOptions &options = {}) {
+    return begin(x).quantized_matmul(w, options);
+  }
+
+  /// Converts quantised blocks to f32.
+  Pipeline &dequantize(const DequantizeOptions &options = {}) {
+    Attrs attrs;
+    adead_status status = ADEAD_OK;
+    attrs.give(status, Op::dequantize, "format", options.format);
+    return then(status, Op::dequantize, attrs, {}), *this;
+  }
+  Pipeline &dequantize(const PipelineOperand &w, const DequantizeOptions &options = {}) {
+    return begin(w).dequantize(options);
+  }
 };
 
 }  // namespace ADEAD_HPP_MODE

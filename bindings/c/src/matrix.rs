@@ -6,7 +6,7 @@ use crate::pointers::{self, fail, growing};
 use crate::status::{adead_status, guard};
 use crate::tensor::adead_tensor;
 use adead_c_support::context::{adead_precision, precision};
-use adead_core::contract::Activation;
+use adead_core::contract::{Activation, BlockFormat};
 use adead_core::{Attrs, Op, Result};
 use std::ptr::null;
 
@@ -174,4 +174,42 @@ pub unsafe extern "C" fn adead_tensor_ffn(
         // SAFETY: the caller vouches for the pointers.
         unsafe { run(context, Op::Ffn, &attrs, &[x, w1, b1, w2, b2], out) }
     })
+}
+
+/// How the elements of a quantised matrix are stored, one of `ADEAD_BLOCK_FORMAT_…`.
+pub type adead_block_format = i32;
+
+/// Returns the attributes of an operation on blocks of a format.
+fn blocks(code: adead_block_format) -> Result<Attrs> {
+    match BlockFormat::ALL.into_iter().find(|&known| known as adead_block_format == code) {
+        Some(format) => Ok(Attrs { format: Some(format), ..Attrs::default() }),
+        None => fail!(InvalidArgument, "format is {code}; it must be one of ADEAD_BLOCK_FORMAT_…"),
+    }
+}
+
+/// Computes the product of x and the transpose of w: x f32 `[…, K]`, w a matrix `[N, K]` in quantised blocks, which is a u8 tensor `[N, bytes of a row]` as a GGUF file has
+/// it, result f32 `[…, N]`. x is cut into blocks of 8-bit integers, and sums in a block are exact. `shape_mismatch` if K differs or w's
+/// rows are not whole blocks.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_tensor_quantized_matmul(
+    context: *const adead_context,
+    x: *const adead_tensor,
+    w: *const adead_tensor,
+    format: adead_block_format,
+    out: *mut *mut adead_tensor,
+) -> adead_status {
+    // SAFETY: the caller vouches for the pointers.
+    guard(|| unsafe { run(context, Op::QuantizedMatmul, &blocks(format)?, &[x, w], out) })
+}
+
+/// Converts a u8 tensor `[…, bytes of a row]` of quantised blocks to f32, `[…, K]`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_tensor_dequantize(
+    context: *const adead_context,
+    w: *const adead_tensor,
+    format: adead_block_format,
+    out: *mut *mut adead_tensor,
+) -> adead_status {
+    // SAFETY: the caller vouches for the pointers.
+    guard(|| unsafe { run(context, Op::Dequantize, &blocks(format)?, &[w], out) })
 }

@@ -1,7 +1,7 @@
 //! Generates include/adead.h from these sources and compares. `ADEAD_BLESS=1` rewrites it.
 
 use adead_c::{ADEAD_BACKEND_AUTO, ADEAD_BACKEND_CPU, ADEAD_BACKEND_CUDA, ADEAD_BACKEND_VULKAN};
-use adead_core::contract::{Activation, GeluForm, Precision};
+use adead_core::contract::{Activation, BlockFormat, GeluForm, Precision};
 use adead_core::hal::{ContractLevel, DeviceKind, Priority};
 use adead_core::hardware::Mode;
 use adead_core::profile::Activity;
@@ -141,6 +141,9 @@ fn all_constants() -> String {
     to.push_str("// adead_precision: the precision of a matrix product.\n");
     let precisions = enum_text("contract/fixed.rs", "Precision");
     constants(to, "ADEAD_PRECISION", &precisions, &Precision::ALL, |precision| precision as i64);
+    to.push_str("// adead_block_format: how the elements of a quantised matrix are stored.\n");
+    let formats = enum_text("contract/blocks.rs", "BlockFormat");
+    constants(to, "ADEAD_BLOCK_FORMAT", &formats, &BlockFormat::ALL, |format| format as i64);
     to.push_str("// adead_gelu_form: the form of gelu.\n");
     constants(
         to,

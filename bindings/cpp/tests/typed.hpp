@@ -280,6 +280,16 @@ adead::Returned<adead::Tensor> typed(const adead::Context &context, adead::Op op
     case adead::Op::where: {
       return context.where(*in(0), *in(1), *in(2));
     }
+    case adead::Op::quantized_matmul: {
+      adead::QuantizedMatmulOptions options;
+      attr("format", options.format);
+      return context.quantized_matmul(*in(0), *in(1), options);
+    }
+    case adead::Op::dequantize: {
+      adead::DequantizeOptions options;
+      attr("format", options.format);
+      return context.dequantize(*in(0), options);
+    }
   }
   return context.run(op, {});
 }
@@ -570,6 +580,16 @@ bool recorded(adead::Pipeline &pipeline, adead::Op op, std::size_t count, In in,
     case adead::Op::where: {
       return said() && (void(pipeline.where(*in(0), *in(1), *in(2))), true);
     }
+    case adead::Op::quantized_matmul: {
+      adead::QuantizedMatmulOptions options;
+      attr("format", options.format);
+      return said() && (void(pipeline.quantized_matmul(*in(0), *in(1), options)), true);
+    }
+    case adead::Op::dequantize: {
+      adead::DequantizeOptions options;
+      attr("format", options.format);
+      return said() && (void(pipeline.dequantize(*in(0), options)), true);
+    }
   }
   return false;
 }
@@ -641,6 +661,8 @@ bool fits(adead::Op op, std::size_t count, In in) {
     case adead::Op::greater: return count <= 2 && in(0) && in(1);
     case adead::Op::greater_equal: return count <= 2 && in(0) && in(1);
     case adead::Op::where: return count <= 3 && in(0) && in(1) && in(2);
+    case adead::Op::quantized_matmul: return count <= 2 && in(0) && in(1);
+    case adead::Op::dequantize: return count <= 1 && in(0);
   }
   return false;
 }

@@ -1,7 +1,7 @@
 //! Generates `operations.js`, `operations.d.ts` and the packages' descriptions from the core's tables and the workspace, and
 //! compares. `ADEAD_BLESS=1` rewrites them.
 
-use adead::contract::Activation;
+use adead::contract::{Activation, BlockFormat};
 use adead::dispatch::Family;
 use adead::{DType, Op, Status, VERSION};
 use std::collections::HashMap;
@@ -55,6 +55,7 @@ fn attribute_type(name: &str) -> &'static str {
         "dtype" => "DType",
         "form" => "'erf' | 'tanh'",
         "precision" => "'f32' | 'fixed24' | 'fixed16'",
+        "format" => "BlockFormat",
         "activation" => "Activation",
         _ => panic!("attribute {name} has no type"),
     }
@@ -173,6 +174,11 @@ fn types_of_operations() {
         "The function after a matrix product.",
         "Activation",
         union(Activation::ALL.into_iter().map(Activation::name)),
+    );
+    alias(
+        "How the elements of a quantised matrix are stored.",
+        "BlockFormat",
+        union(BlockFormat::ALL.into_iter().map(BlockFormat::name)),
     );
     let statuses = Status::ALL.iter().filter(|&&status| status != Status::Ok);
     alias("Why a call failed.", "StatusName", union(statuses.map(|status| status.name())));

@@ -191,6 +191,7 @@ pub fn format_of(dtype: DType) -> Option<&'static CStr> {
         DType::I64 => Some(c"q"),
         DType::U32 => Some(c"I"),
         DType::Bool => Some(c"?"),
+        DType::U8 => Some(c"B"),
     }
 }
 
@@ -218,6 +219,7 @@ fn dtype_of(format: &CStr, size: usize) -> Option<DType> {
         (b'i' | b'l' | b'q', 8) => Some(DType::I64),
         (b'I' | b'L', 4) => Some(DType::U32),
         (b'?', 1) => Some(DType::Bool),
+        (b'B', 1) => Some(DType::U8),
         _ => None,
     }
 }

@@ -45,7 +45,7 @@ pub fn dtype_of(object: &Bound<'_, PyAny>) -> Result<DType> {
             "dtype=float64: adead computes in f32, and a float64 array narrows to it: pass dtype=\"f32\"".into(),
         )),
         _ => Err(wrong_type(format!(
-            "dtype={}: pass a name (\"f32\", \"f16\", \"bf16\", \"i32\", \"i64\", \"u32\", \"bool\") or a NumPy dtype of such elements; got type '{}'",
+            "dtype={}: pass a name (\"f32\", \"f16\", \"bf16\", \"i32\", \"i64\", \"u32\", \"bool\", \"u8\") or a NumPy dtype of such elements; got type '{}'",
             object.repr()?,
             object.get_type().name()?
         ))),
@@ -62,6 +62,7 @@ fn usual(name: &str) -> Option<DType> {
         "int64" | "int" => DType::I64,
         "uint32" => DType::U32,
         "bool" | "bool_" => DType::Bool,
+        "uint8" => DType::U8,
         _ => return None,
     })
 }

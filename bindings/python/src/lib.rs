@@ -28,7 +28,7 @@ mod tensor;
 mod values;
 
 use adead::dispatch::Family;
-use adead::{Activation, DType, Op, Status};
+use adead::{Activation, BlockFormat, DType, Op, Status};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
@@ -43,6 +43,7 @@ fn _adead(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("FAMILIES", PyTuple::new(py, Family::ALL.map(Family::name))?)?;
     module.add("OPERATIONS", PyTuple::new(py, Op::ALL.iter().map(|op| op.name()))?)?;
     module.add("ACTIVATIONS", PyTuple::new(py, Activation::ALL.map(Activation::name))?)?;
+    module.add("BLOCK_FORMATS", PyTuple::new(py, BlockFormat::ALL.map(BlockFormat::name))?)?;
     module.add("STATUSES", PyTuple::new(py, Status::ALL.iter().map(|status| status.name()))?)?;
     errors::add(module)?;
     log::add(module)?;

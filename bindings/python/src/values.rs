@@ -183,6 +183,7 @@ pub fn tensor_of(ctx: &Context, object: &Bound<'_, PyAny>, dtype: Option<DType>)
         let fits = match exact {
             DType::I32 => i32::try_from(value).is_ok(),
             DType::U32 => u32::try_from(value).is_ok(),
+            DType::U8 => u8::try_from(value).is_ok(),
             _ => true,
         };
         if !fits {

@@ -35,6 +35,7 @@ ATTRIBUTES = {
     "form": 'Literal["erf", "tanh"]',
     "activation": "_Activation",
     "precision": 'Literal["f32", "fixed24", "fixed16"]',
+    "format": "_BlockFormat",
     "perm": "Sequence[int]",
     "start": "Sequence[int]",
     "stop": "Sequence[int]",
@@ -182,7 +183,7 @@ def stub():
     text = (HERE / "_adead.pyi.in").read_text()
     words = "\n".join(
         f"type {name} = {literal(values)}"
-        for name, values in [("_DType", adead.DTYPES), ("_Family", adead.FAMILIES), ("_Activation", adead.ACTIVATIONS)]
+        for name, values in [("_DType", adead.DTYPES), ("_Family", adead.FAMILIES), ("_Activation", adead.ACTIVATIONS), ("_BlockFormat", adead.BLOCK_FORMATS)]
     )
     names = "\n".join(f'    "{name}",' for name in adead._adead.__all__)
     replacements = {

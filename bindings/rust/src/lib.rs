@@ -15,7 +15,7 @@ pub use batch::{Batch, Bytes};
 pub use loader::DataLoader;
 pub use overlap::overlap;
 
-pub use adead_core::contract::{self, Activation, GeluForm, Precision};
+pub use adead_core::contract::{self, Activation, BlockFormat, GeluForm, Precision};
 pub use adead_core::gpu::GpuArray;
 pub use adead_core::hal::cpu::single_threaded;
 #[cfg(feature = "profile")]

@@ -151,6 +151,8 @@ pub const Context = struct {
     pub const greater = operations.greater;
     pub const greater_equal = operations.greater_equal;
     pub const where = operations.where;
+    pub const quantized_matmul = operations.quantized_matmul;
+    pub const dequantize = operations.dequantize;
     // Until here.
 
     /// Starts to record the work of the context and its streams: docs/profile.md. It keeps at most `records` records, 65,536

@@ -50,6 +50,8 @@ pub const DType = enum(c.adead_dtype) {
     u32 = c.ADEAD_DTYPE_U32,
     /// True or false, one byte each. Results are 0 or 1. Any byte other than 0 is read as true.
     bool = c.ADEAD_DTYPE_BOOL,
+    /// 8-bit unsigned integer; the bytes of quantised matrices too.
+    u8 = c.ADEAD_DTYPE_U8,
     _,
 };
 
@@ -173,6 +175,10 @@ pub const Op = enum(c.adead_op) {
     greater_equal = c.ADEAD_OP_GREATER_EQUAL,
     /// Selects from a where the condition is true, and from b elsewhere.
     where = c.ADEAD_OP_WHERE,
+    /// Rows times the transpose of a matrix of quantised blocks, in exact integers within each block.
+    quantized_matmul = c.ADEAD_OP_QUANTIZED_MATMUL,
+    /// Converts quantised blocks to f32.
+    dequantize = c.ADEAD_OP_DEQUANTIZE,
     _,
 };
 
@@ -203,6 +209,27 @@ pub const Precision = enum(c.adead_precision) {
     fixed24 = c.ADEAD_PRECISION_FIXED24,
     /// In exact integers, of operands cut to 16 bits.
     fixed16 = c.ADEAD_PRECISION_FIXED16,
+    _,
+};
+
+/// How the elements of a quantised matrix are stored.
+pub const BlockFormat = enum(c.adead_block_format) {
+    /// 32 elements of 8 bits, one scale: 34 bytes.
+    q8_0 = c.ADEAD_BLOCK_FORMAT_Q8_0,
+    /// 32 elements of 4 bits, one scale: 18 bytes.
+    q4_0 = c.ADEAD_BLOCK_FORMAT_Q4_0,
+    /// 32 elements of 4 bits, a scale and a minimum: 20 bytes.
+    q4_1 = c.ADEAD_BLOCK_FORMAT_Q4_1,
+    /// 32 elements of 5 bits, one scale: 22 bytes.
+    q5_0 = c.ADEAD_BLOCK_FORMAT_Q5_0,
+    /// 32 elements of 5 bits, a scale and a minimum: 24 bytes.
+    q5_1 = c.ADEAD_BLOCK_FORMAT_Q5_1,
+    /// 256 elements of 4 bits, a scale and a minimum for each 32: 144 bytes.
+    q4_k = c.ADEAD_BLOCK_FORMAT_Q4_K,
+    /// 256 elements of 5 bits, a scale and a minimum for each 32: 176 bytes.
+    q5_k = c.ADEAD_BLOCK_FORMAT_Q5_K,
+    /// 256 elements of 6 bits, a scale for each 16: 210 bytes.
+    q6_k = c.ADEAD_BLOCK_FORMAT_Q6_K,
     _,
 };
 

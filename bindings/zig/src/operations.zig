@@ -177,6 +177,16 @@ pub const ArgtopkOptions = struct {
     dtype: ?enums.DType = null,
 };
 
+/// Options of quantized_matmul.
+pub const QuantizedMatmulOptions = struct {
+    format: ?enums.BlockFormat = null,
+};
+
+/// Options of dequantize.
+pub const DequantizeOptions = struct {
+    format: ?enums.BlockFormat = null,
+};
+
 /// `alpha*(a*b) + beta*c + bias`, then an activation.
 pub fn matmul(ctx: Context, a: Tensor, b: Tensor, options: MatmulOptions) Error!Tensor {
     var attrs: Attrs = .{};
@@ -576,4 +586,20 @@ pub fn greater_equal(ctx: Context, a: Tensor, b: Tensor) Error!Tensor {
 /// Selects from a where the condition is true, and from b elsewhere.
 pub fn where(ctx: Context, condition: Tensor, a: Tensor, b: Tensor) Error!Tensor {
     return ctx.run(.where, &.{ condition, a, b }, .{});
+}
+
+/// Rows times the transpose of a matrix of quantised blocks, in exact integers within each block.
+pub fn quantized_matmul(ctx: Context, x: Tensor, w: Tensor, options: QuantizedMatmulOptions) Error!Tensor {
+    var attrs: Attrs = .{};
+    defer attrs.deinit();
+    try attrs.give(.quantized_matmul, "format", options.format);
+    return ctx.run(.quantized_matmul, &.{ x, w }, attrs);
+}
+
+/// Converts quantised blocks to f32.
+pub fn dequantize(ctx: Context, w: Tensor, options: DequantizeOptions) Error!Tensor {
+    var attrs: Attrs = .{};
+    defer attrs.deinit();
+    try attrs.give(.dequantize, "format", options.format);
+    return ctx.run(.dequantize, &.{w}, attrs);
 }

@@ -273,6 +273,16 @@ pub fn typed(ctx: adead.Context, op: adead.Op, operands: []const Tensor, attrs: 
         .where => {
             return ctx.where(operands[0], operands[1], operands[2]);
         },
+        .quantized_matmul => {
+            var options: adead.operations.QuantizedMatmulOptions = .{};
+            attrs.take("format", &options.format);
+            return ctx.quantized_matmul(operands[0], operands[1], options);
+        },
+        .dequantize => {
+            var options: adead.operations.DequantizeOptions = .{};
+            attrs.take("format", &options.format);
+            return ctx.dequantize(operands[0], options);
+        },
         _ => return error.Internal,
     }
 }
@@ -346,6 +356,8 @@ pub fn fits(op: adead.Op, operands: []const Tensor) bool {
         .greater => operands.len <= 2 and there(operands, 0) and there(operands, 1),
         .greater_equal => operands.len <= 2 and there(operands, 0) and there(operands, 1),
         .where => operands.len <= 3 and there(operands, 0) and there(operands, 1) and there(operands, 2),
+        .quantized_matmul => operands.len <= 2 and there(operands, 0) and there(operands, 1),
+        .dequantize => operands.len <= 1 and there(operands, 0),
         _ => false,
     };
 }

@@ -146,7 +146,7 @@ macro_rules! table {
                 Argtopk = 62 argtopk: Reduction, topk::argtopk;
                 /// Selects from a where the condition is true, and from b elsewhere.
                 Where = 76 r#where: Move, compare::select;
-                /// Rows times a matrix of quantised blocks: `x·wᵀ`, in exact integers within each block.
+                /// Rows times the transpose of a matrix of quantised blocks, in exact integers within each block.
                 QuantizedMatmul = 77 quantized_matmul: Matmul, quantized::quantized_matmul;
                 /// Converts quantised blocks to f32.
                 Dequantize = 78 dequantize: Move, quantized::dequantize;

@@ -47,6 +47,10 @@ unsafe impl Element for i64 {
 unsafe impl Element for u32 {
     const DTYPE: DType = DType::U32;
 }
+// SAFETY: the same type.
+unsafe impl Element for u8 {
+    const DTYPE: DType = DType::U8;
+}
 
 /// Holds values with a shape and a dtype. Clones share the storage. The values never change.
 ///

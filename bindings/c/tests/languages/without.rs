@@ -74,7 +74,7 @@ fn plain(sources: &str, given: &str) -> String {
     if KNOWN.contains(&given) {
         return given.into();
     }
-    if given == "adead_activation" || given == "adead_gelu_form" {
+    if matches!(given, "adead_activation" | "adead_gelu_form" | "adead_block_format") {
         return "i32".into();
     }
     let alias = sources.split_once(&format!("pub type {given} =")).expect(given).1.trim_start();

@@ -23,7 +23,7 @@ impl Kind {
             DType::I32 => sys::TypedarrayType::int32_array,
             DType::I64 => sys::TypedarrayType::bigint64_array,
             DType::U32 => sys::TypedarrayType::uint32_array,
-            DType::Bool => sys::TypedarrayType::uint8_array,
+            DType::Bool | DType::U8 => sys::TypedarrayType::uint8_array,
         })
     }
 
@@ -138,9 +138,6 @@ impl Array {
         let mut fitting = DType::ALL.into_iter().filter(|&dtype| Kind::of(dtype) == self.kind);
         let Some(name) = name else {
             return match (fitting.next(), fitting.next()) {
-                (Some(DType::Bool), None) => {
-                    fail!(InvalidArgument, "such an array holds bytes, or true and false: say 'bool'")
-                }
                 (Some(dtype), None) => Ok(dtype),
                 (Some(one), Some(other)) => {
                     fail!(InvalidArgument, "such an array holds {one} or {other}: say which")

@@ -93,7 +93,7 @@ const _: () = assert!(std::mem::offset_of!(ManagedVersioned, tensor) == 32 && si
 fn type_of(dtype: DType) -> DataType {
     let code = match dtype {
         DType::I32 | DType::I64 => 0,
-        DType::U32 => 1,
+        DType::U32 | DType::U8 => 1,
         DType::F32 | DType::F16 => 2,
         DType::BF16 => 4,
         DType::Bool => 6,
