@@ -109,6 +109,26 @@ static void rope(const float *values) {
   adead_tensor_destroy(sines);
 }
 
+/* Two rows of two blocks of q4_1: d, m and 16 bytes each. */
+static void blocks(void) {
+  unsigned char bytes[2 * 2 * 20];
+  const size_t dims[2] = {2, 40};
+  float values[64];
+  adead_tensor *y, *w, *x;
+  size_t i;
+  for (i = 0; i < sizeof bytes; i++) bytes[i] = (unsigned char)(i % 20 == 1 || i % 20 == 3 ? 0x2c : 37 * i);
+  for (i = 0; i < 64; i++) values[i] = (float)(int)(i * 29 % 64) / 8 - 4;
+  OK(adead_tensor_create(ADEAD_DTYPE_U8, dims, 2, bytes, sizeof bytes, &w));
+  x = tensor(values, 1, 64, 0);
+  SAME("quantized_matmul", "format=q4_1", adead_tensor_quantized_matmul(context, x, w, ADEAD_BLOCK_FORMAT_Q4_1, &y), x, w);
+  SAME("dequantize", "format=q4_1", adead_tensor_dequantize(context, w, ADEAD_BLOCK_FORMAT_Q4_1, &y), w);
+  FAILS(adead_tensor_dequantize(context, w, 8, &y), ADEAD_INVALID_ARGUMENT, "format is 8");
+  FAILS(adead_tensor_dequantize(context, w, ADEAD_BLOCK_FORMAT_Q8_0, &y), ADEAD_SHAPE_MISMATCH, "of 34 bytes each");
+  FAILS(adead_tensor_quantized_matmul(context, w, w, ADEAD_BLOCK_FORMAT_Q4_1, &y), ADEAD_DTYPE_MISMATCH, "x is u8");
+  adead_tensor_destroy(w);
+  adead_tensor_destroy(x);
+}
+
 static void products(const adead_tensor *x, const adead_tensor *row) {
   adead_matmul_options options = ADEAD_MATMUL_OPTIONS_INIT;
   adead_attention_options attention = ADEAD_ATTENTION_OPTIONS_INIT;
@@ -240,6 +260,7 @@ int main(void) {
   reductions(x, row);
   rope(values);
   products(x, row);
+  blocks();
   moves(x);
   for (i = 0; i < adead_op_count(); i++) {
     if (!adead_op_name((adead_op)i)) continue;

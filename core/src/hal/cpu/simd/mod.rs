@@ -185,9 +185,9 @@ pub trait Simd: Copy + 'static {
     unsafe fn add_pairs(sum: Self::I, a: Self::I, b: Self::I) -> Self::I {
         // SAFETY: the caller keeps the trait's contract.
         unsafe {
-            let low = |x| Self::sar::<16>(Self::shl::<16>(x));
-            let high = |x| Self::sar::<16>(x);
-            Self::add_i(sum, Self::add_i(Self::mul_i(low(a), low(b)), Self::mul_i(high(a), high(b))))
+            let low = Self::mul_i(Self::sar::<16>(Self::shl::<16>(a)), Self::sar::<16>(Self::shl::<16>(b)));
+            let high = Self::mul_i(Self::sar::<16>(a), Self::sar::<16>(b));
+            Self::add_i(sum, Self::add_i(low, high))
         }
     }
     /// Loads 16 bytes of a row for each lane: vector i has bytes 4i to 4i + 3 of every row. Rows are `stride` bytes apart.
@@ -201,7 +201,11 @@ pub trait Simd: Copy + 'static {
             }
         }
         // SAFETY: 16 values are at least a vector.
-        words.map(|words| unsafe { Self::bits(Self::load(words.as_ptr().cast())) })
+        unsafe {
+            let mut columns = [Self::splat_i(0); 4];
+            unroll!(i < 4 => { columns[i] = Self::bits(Self::load(words[i].as_ptr().cast())); });
+            columns
+        }
     }
 
     unsafe fn lt(a: Self::F, b: Self::F) -> Self::M;

@@ -177,12 +177,14 @@ impl Simd for Avx2 {
     unsafe fn columns(from: *const u8, stride: usize) -> [__m256i; 4] {
         // SAFETY: the caller keeps the trait's contract.
         unsafe {
-            let row = |i: usize| _mm_loadu_ps(from.add(i * stride).cast());
             let mut rows = [Self::splat(0.0); 4];
             // Rows i and i + 4 are the two parts of a vector, so a transposition in each part makes columns.
-            unroll!(i < 4 => { rows[i] = _mm256_insertf128_ps::<1>(_mm256_castps128_ps256(row(i)), row(i + 4)); });
+            unroll!(i < 4 => {
+                let first = _mm256_castps128_ps256(_mm_loadu_ps(from.add(i * stride).cast()));
+                rows[i] = _mm256_insertf128_ps::<1>(first, _mm_loadu_ps(from.add((i + 4) * stride).cast()));
+            });
             transpose_parts!(rows[4], _mm256_unpacklo_ps _mm256_unpackhi_ps _mm256_unpacklo_pd _mm256_unpackhi_pd _mm256_castps_pd _mm256_castpd_ps);
-            rows.map(|row| Self::bits(row))
+            [Self::bits(rows[0]), Self::bits(rows[1]), Self::bits(rows[2]), Self::bits(rows[3])]
         }
     }
     #[inline(always)]
@@ -303,15 +305,16 @@ impl Simd for Avx512 {
     unsafe fn columns(from: *const u8, stride: usize) -> [__m512i; 4] {
         // SAFETY: the caller keeps the trait's contract.
         unsafe {
-            let row = |i: usize| _mm_loadu_ps(from.add(i * stride).cast());
             let mut rows = [Self::splat(0.0); 4];
             // As for AVX2, with four parts.
             unroll!(i < 4 => {
-                let first = _mm512_insertf32x4::<1>(_mm512_castps128_ps512(row(i)), row(i + 4));
-                rows[i] = _mm512_insertf32x4::<3>(_mm512_insertf32x4::<2>(first, row(i + 8)), row(i + 12));
+                let first = _mm512_castps128_ps512(_mm_loadu_ps(from.add(i * stride).cast()));
+                let two = _mm512_insertf32x4::<1>(first, _mm_loadu_ps(from.add((i + 4) * stride).cast()));
+                let three = _mm512_insertf32x4::<2>(two, _mm_loadu_ps(from.add((i + 8) * stride).cast()));
+                rows[i] = _mm512_insertf32x4::<3>(three, _mm_loadu_ps(from.add((i + 12) * stride).cast()));
             });
             transpose_parts!(rows[4], _mm512_unpacklo_ps _mm512_unpackhi_ps _mm512_unpacklo_pd _mm512_unpackhi_pd _mm512_castps_pd _mm512_castpd_ps);
-            rows.map(|row| Self::bits(row))
+            [Self::bits(rows[0]), Self::bits(rows[1]), Self::bits(rows[2]), Self::bits(rows[3])]
         }
     }
     #[inline(always)]
@@ -425,7 +428,7 @@ impl Simd for Sse2 {
             let mut rows = [Self::splat(0.0); 4];
             unroll!(i < 4 => { rows[i] = _mm_loadu_ps(from.add(i * stride).cast()); });
             transpose_parts!(rows[4], _mm_unpacklo_ps _mm_unpackhi_ps _mm_unpacklo_pd _mm_unpackhi_pd _mm_castps_pd _mm_castpd_ps);
-            rows.map(|row| Self::bits(row))
+            [Self::bits(rows[0]), Self::bits(rows[1]), Self::bits(rows[2]), Self::bits(rows[3])]
         }
     }
     #[inline(always)]

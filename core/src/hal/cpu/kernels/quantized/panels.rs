@@ -178,9 +178,10 @@ unsafe fn part_scales<S: Simd>([scales, minima, rest]: [S::I; 3], to: &mut Panel
             put::<S>(&mut to.scales[part], S::and_i(scales, six));
             put::<S>(&mut to.minima[part], S::and_i(minima, six));
             // The upper two bits of the fifth to eighth come from the bytes of the first to fourth.
-            let high = |of: S::I| S::and_i(S::sar::<2>(of), S::splat_i(48));
-            put::<S>(&mut to.scales[part + 4], S::or_i(S::and_i(rest, four), high(scales)));
-            put::<S>(&mut to.minima[part + 4], S::or_i(S::and_i(S::sar::<4>(rest), four), high(minima)));
+            let upper = S::splat_i(48);
+            let (of_scales, of_minima) = (S::and_i(S::sar::<2>(scales), upper), S::and_i(S::sar::<2>(minima), upper));
+            put::<S>(&mut to.scales[part + 4], S::or_i(S::and_i(rest, four), of_scales));
+            put::<S>(&mut to.minima[part + 4], S::or_i(S::and_i(S::sar::<4>(rest), four), of_minima));
             (scales, minima, rest) = (S::sar::<8>(scales), S::sar::<8>(minima), S::sar::<8>(rest));
         }
     }
