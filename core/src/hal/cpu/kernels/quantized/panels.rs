@@ -41,20 +41,23 @@ pub fn middle(format: BlockFormat) -> i32 {
     }
 }
 
+/// An entry of a panel. Pointers are passed on instead of slices, whose checks cost as much as the work.
+type Entry = *mut [i32; LANES];
+
 #[inline(always)]
-unsafe fn put<S: Simd>(to: &mut [i32; LANES], x: S::I) {
+unsafe fn put<S: Simd>(to: Entry, x: S::I) {
     // SAFETY: an entry has room for a vector.
-    unsafe { S::store(to.as_mut_ptr().cast(), S::from_bits(x)) }
+    unsafe { S::store(to.cast(), S::from_bits(x)) }
 }
 
 /// Stores four elements of each row, a byte each, as two pairs.
 #[inline(always)]
-unsafe fn put_four<S: Simd>(to: &mut [[i32; LANES]], four: S::I) {
-    // SAFETY: the instruction set is available.
+unsafe fn put_four<S: Simd>(to: Entry, four: S::I) {
+    // SAFETY: the caller has two entries.
     unsafe {
         let even = S::splat_i(0x00ff_00ff);
-        put::<S>(&mut to[0], S::and_i(four, even));
-        put::<S>(&mut to[1], S::and_i(S::sar::<8>(four), even));
+        put::<S>(to, S::and_i(four, even));
+        put::<S>(to.add(1), S::and_i(S::sar::<8>(four), even));
     }
 }
 
@@ -88,24 +91,24 @@ pub unsafe fn unpack<S: Simd>(format: BlockFormat, from: *const u8, stride: usiz
         unsafe {
             let at = from.add(block * format.bytes());
             let head = S::columns(at, stride);
-            let pairs = &mut to.pairs[block * 16..];
-            let (d, m) = (&mut to.d[block], &mut to.m[block]);
+            let pairs = to.pairs.as_mut_ptr().add(block * format.elements() / 2);
+            let (d, m) = (to.d[block].as_mut_ptr(), to.m[block].as_mut_ptr());
             match format {
                 BlockFormat::Q8_0 => {
-                    S::store(d.as_mut_ptr(), widen::<S>(head[0]));
+                    S::store(d, widen::<S>(head[0]));
                     for half in 0..2 {
                         let four = S::columns(at.add(2 + 16 * half), stride);
                         for i in 0..4 {
                             put_four::<S>(
-                                &mut pairs[8 * half + 2 * i..],
+                                pairs.add(8 * half + 2 * i),
                                 S::xor_i(four[i], S::splat_i(0x8080_8080_u32 as i32)),
                             );
                         }
                     }
                 }
                 BlockFormat::Q4_0 | BlockFormat::Q4_1 | BlockFormat::Q5_0 | BlockFormat::Q5_1 => {
-                    S::store(d.as_mut_ptr(), widen::<S>(head[0]));
-                    S::store(m.as_mut_ptr(), widen::<S>(S::sar::<16>(head[0])));
+                    S::store(d, widen::<S>(head[0]));
+                    S::store(m, widen::<S>(S::sar::<16>(head[0])));
                     let (first, bits) = match format {
                         BlockFormat::Q4_0 => (2, None),
                         BlockFormat::Q4_1 => (4, None),
@@ -118,26 +121,26 @@ pub unsafe fn unpack<S: Simd>(format: BlockFormat, from: *const u8, stride: usiz
                     nibbles::<S>(S::columns(at.add(first), stride), bits, pairs);
                 }
                 BlockFormat::Q4_K | BlockFormat::Q5_K => {
-                    S::store(d.as_mut_ptr(), widen::<S>(head[0]));
+                    S::store(d, widen::<S>(head[0]));
                     // Minima are subtracted.
                     S::store(
-                        m.as_mut_ptr(),
+                        m,
                         S::from_bits(S::xor_i(S::bits(widen::<S>(S::sar::<16>(head[0]))), S::splat_i(i32::MIN))),
                     );
                     part_scales::<S>([head[1], head[2], head[3]], to);
                     let bits = (format == BlockFormat::Q5_K).then(|| at.add(16));
-                    fours_and_fives::<S>(at.add(if bits.is_some() { 48 } else { 16 }), bits, stride, &mut to.pairs);
+                    fours_and_fives::<S>(at.add(if bits.is_some() { 48 } else { 16 }), bits, stride, pairs);
                 }
                 BlockFormat::Q6_K => {
                     let tail = S::columns(at.add(194), stride);
-                    S::store(d.as_mut_ptr(), widen::<S>(S::sar::<16>(tail[3])));
+                    S::store(d, widen::<S>(S::sar::<16>(tail[3])));
                     let mut scales = S::columns(at.add(192), stride);
                     for byte in 0..16 {
                         let four = &mut scales[byte / 4];
                         put::<S>(&mut to.scales[byte], S::sar::<24>(S::shl::<24>(*four)));
                         *four = S::sar::<8>(*four);
                     }
-                    sixes::<S>(at, stride, &mut to.pairs);
+                    sixes::<S>(at, stride, pairs);
                 }
             }
         }
@@ -146,7 +149,7 @@ pub unsafe fn unpack<S: Simd>(format: BlockFormat, from: *const u8, stride: usiz
 
 /// Unpacks 32 elements: low halves of bytes, then high ones. `bits` has a fifth bit of each, the first element's lowest.
 #[inline(always)]
-unsafe fn nibbles<S: Simd>(bytes: [S::I; 4], bits: Option<S::I>, pairs: &mut [[i32; LANES]]) {
+unsafe fn nibbles<S: Simd>(bytes: [S::I; 4], bits: Option<S::I>, pairs: Entry) {
     // SAFETY: the instruction set is available.
     unsafe {
         let low = S::splat_i(0x0f0f_0f0f);
@@ -162,7 +165,7 @@ unsafe fn nibbles<S: Simd>(bytes: [S::I; 4], bits: Option<S::I>, pairs: &mut [[i
                 four = S::or_i(four, S::or_i(S::or_i(first, second), S::or_i(third, fourth)));
                 *rest = S::sar::<4>(*rest);
             }
-            put_four::<S>(&mut pairs[2 * i..], four);
+            put_four::<S>(pairs.add(2 * i), four);
         }
     }
 }
@@ -190,7 +193,7 @@ unsafe fn part_scales<S: Simd>([scales, minima, rest]: [S::I; 3], to: &mut Panel
 /// Unpacks 256 elements of 4 bits: of each 32 bytes the low halves, then the high ones. `bits` has 32 bytes with a fifth bit, of
 /// the first 32 elements the lowest.
 #[inline(always)]
-unsafe fn fours_and_fives<S: Simd>(at: *const u8, bits: Option<*const u8>, stride: usize, pairs: &mut [[i32; LANES]]) {
+unsafe fn fours_and_fives<S: Simd>(at: *const u8, bits: Option<*const u8>, stride: usize, pairs: Entry) {
     // SAFETY: the block has these bytes.
     unsafe {
         let zero = S::splat_i(0);
@@ -205,7 +208,7 @@ unsafe fn fours_and_fives<S: Simd>(at: *const u8, bits: Option<*const u8>, strid
                     let four =
                         S::and_i(if part == 0 { bytes[i] } else { S::sar::<4>(bytes[i]) }, S::splat_i(0x0f0f_0f0f));
                     let fifth = S::and_i(S::shl::<4>(fifths[i]), S::splat_i(0x1010_1010));
-                    put_four::<S>(&mut pairs[(2 * group + part) * 16 + 2 * i..], S::or_i(four, fifth));
+                    put_four::<S>(pairs.add((2 * group + part) * 16 + 2 * i), S::or_i(four, fifth));
                     fifths[i] = S::sar::<1>(fifths[i]);
                 }
             }
@@ -215,7 +218,7 @@ unsafe fn fours_and_fives<S: Simd>(at: *const u8, bits: Option<*const u8>, strid
 
 /// Unpacks 256 elements of 6 bits: each half has 64 bytes of four low bits and, behind both of them, 32 of two high bits.
 #[inline(always)]
-unsafe fn sixes<S: Simd>(at: *const u8, stride: usize, pairs: &mut [[i32; LANES]]) {
+unsafe fn sixes<S: Simd>(at: *const u8, stride: usize, pairs: Entry) {
     // SAFETY: the block has these bytes.
     unsafe {
         for half in 0..2 {
@@ -226,7 +229,7 @@ unsafe fn sixes<S: Simd>(at: *const u8, stride: usize, pairs: &mut [[i32; LANES]
                     let bytes = low[quarter % 2][i];
                     let four = S::and_i(if quarter < 2 { bytes } else { S::sar::<4>(bytes) }, S::splat_i(0x0f0f_0f0f));
                     let two = S::and_i(S::shl::<4>(high[i]), S::splat_i(0x3030_3030));
-                    put_four::<S>(&mut pairs[(4 * half + quarter) * 16 + 2 * i..], S::or_i(four, two));
+                    put_four::<S>(pairs.add((4 * half + quarter) * 16 + 2 * i), S::or_i(four, two));
                     high[i] = S::sar::<2>(high[i]);
                 }
             }

@@ -102,8 +102,8 @@ unsafe fn chunk<S: Simd, const R: usize>(
             let mut of_minima = [S::splat_i(0); R];
             for index in 0..elements / part {
                 let part_at = at * (elements / part) + index;
-                let pairs = &panel.pairs[block * 16 + index * part / 2..][..part / 2];
-                let mut s = sums_of::<S, R>(pairs, x.add(part_at * part / 2), words);
+                let pairs = panel.pairs.as_ptr().add((block * elements + index * part) / 2);
+                let mut s = sums_of::<S, R>(pairs, part / 2, x.add(part_at * part / 2), words);
                 unroll!(r < R => {
                     let sum = *x.add(r * words + sums + part_at);
                     s[r] = S::sub_i(s[r], S::splat_i(middle * sum));
@@ -139,13 +139,18 @@ unsafe fn chunk<S: Simd, const R: usize>(
 
 /// The sums of the products of a part's pairs with those of R rows of x.
 #[inline(always)]
-unsafe fn sums_of<S: Simd, const R: usize>(pairs: &[[i32; 16]], x: *const i32, words: usize) -> [S::I; R] {
-    // SAFETY: the rows have as many pairs.
+unsafe fn sums_of<S: Simd, const R: usize>(
+    pairs: *const [i32; 16],
+    count: usize,
+    x: *const i32,
+    words: usize,
+) -> [S::I; R] {
+    // SAFETY: the panel and the rows have as many pairs.
     unsafe {
         let mut sums = [[S::splat_i(0); 2]; R];
-        for i in 0..pairs.len() / 2 {
+        for i in 0..count / 2 {
             unroll!(h < 2 => {
-                let w = S::bits(S::load(pairs[2 * i + h].as_ptr().cast()));
+                let w = S::bits(S::load(pairs.add(2 * i + h).cast()));
                 unroll!(r < R => {
                     let x = S::splat_i(*x.add(r * words + 2 * i + h));
                     sums[r][h] = S::add_pairs(sums[r][h], w, x);
