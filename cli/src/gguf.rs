@@ -21,7 +21,7 @@ pub struct GgufArgs {
 }
 
 /// The most elements of an array that are shown.
-const ELEMENTS: usize = 6;
+const ELEMENTS: usize = 4;
 /// The most characters of a string that are shown: alone, and in an array.
 const ALONE: usize = 60;
 const INSIDE: usize = 12;

@@ -41,7 +41,7 @@ line\\nbreak           string        \\u{{1b}}[31mred
 eps                   f32           1e-5
 wide                  f64           0.1
 negative              i64           -3
-tokens                [string; 9]   'a long token…', 'a long token…', 'a long token…', 'a long token…', 'a long token…', 'a long token…', …
+tokens                [string; 9]   'a long token…', 'a long token…', 'a long token…', 'a long token…', …
 scores                [f32; 2]      inf, 0.5
 nested                [array; 1]    [u8; 2]
 

@@ -1,4 +1,27 @@
-//! GGUF files, read strictly.
+//! GGUF files, read strictly: the metadata and tensors of language models, as ggml and llama.cpp store them.
+//!
+//! [`Gguf::open`] maps a file of version 2 or 3, little endian. It checks everything but the tensors' values before it
+//! returns: counts, types, lengths, UTF-8, keys and names that occur twice, dimensions, blocks, alignment, tensors that
+//! overlap or are cut off. An error has the numbers and the offset in the file. Opening allocates less than 4 times the
+//! file's size, whatever the file counts: arrays stay in the file until they are decoded.
+//!
+//! ```
+//! use adead_models::gguf::{Gguf, Value};
+//!
+//! // Version 3, no tensors, one key: `layers`, of type 4 (u32), is 30.
+//! let mut file = b"GGUF\x03\0\0\0".to_vec();
+//! for number in [0, 1, 6] {
+//!     file.extend(u64::to_le_bytes(number));
+//! }
+//! file.extend(b"layers\x04\0\0\0\x1e\0\0\0");
+//!
+//! let gguf = Gguf::from_bytes(file)?;
+//! assert_eq!(gguf.value("layers"), Some(&Value::U32(30)));
+//! assert_eq!(gguf.require::<usize>("layers")?, 30);
+//! let error = gguf.require::<&str>("layers").unwrap_err();
+//! assert_eq!(error.message(), "the value of 'layers' is the u32 30; it must be a string");
+//! # Ok::<(), adead::Error>(())
+//! ```
 
 mod array;
 mod convert;

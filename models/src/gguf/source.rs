@@ -19,9 +19,9 @@ impl Source {
         if file.metadata().map_err(failed)?.is_dir() {
             return Err(failed(io::ErrorKind::IsADirectory.into()));
         }
-        // SAFETY: nothing in this process writes the file through the map, which is read-only. `Gguf::open` documents
-        // that nobody else may either. What is decoded after opening is checked again, so that a file that changes all
-        // the same gives wrong values, and no access outside the map.
+        // SAFETY: the map is read-only, and nothing here writes the file. Whether others do can't be known, so
+        // `Gguf::open` documents that they must not. Offsets are checked at each use: a file that changes all the same
+        // gives wrong values, and no access outside the map.
         let map = unsafe { Mmap::map(&file) }.map_err(failed)?;
         Ok(Source::Mapped(map, path.into()))
     }
