@@ -212,7 +212,7 @@ fn push_constants_of_another_type_are_refused() {
 }
 
 /// The commands with a help, including `adead` itself.
-const HELPS: [&[&str]; 14] = [
+const HELPS: [&[&str]; 15] = [
     &[],
     &["info"],
     &["run"],

@@ -48,7 +48,7 @@ pub(super) fn read(source: &Arc<Source>) -> Found<Contents> {
     let entries = cursor.u64("the count of keys")?;
     // Before memory for them is allocated: the file is long enough to have them.
     let least = entries.checked_mul(LEAST_ENTRY).zip(tensors.checked_mul(LEAST_TENSOR));
-    if !least.and_then(|(a, b)| a.checked_add(b)).is_some_and(|least| least <= cursor.left() as u64) {
+    if least.and_then(|(a, b)| a.checked_add(b)).is_none_or(|least| least > cursor.left() as u64) {
         return Err(format!(
             "it counts {tensors} tensors at byte 8 and {entries} keys at byte 16, which take at least {LEAST_TENSOR} and \
              {LEAST_ENTRY} bytes each; {} bytes follow",
