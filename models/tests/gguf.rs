@@ -394,7 +394,7 @@ fn what_is_said_of_a_tensor_is_checked() {
     assert_eq!(refused(&builder), "the name of tensor 0 at byte 24 isn't UTF-8: byte 32 is 0xff");
     assert_eq!(refused(&one("a", &[], 0, 0, 32)), "the tensor 'a' has 0 dimensions at byte 33; 1 to 4 are allowed");
     assert_eq!(refused(&one("a", &[1; 5], 0, 0, 4)), "the tensor 'a' has 5 dimensions at byte 33; 1 to 4 are allowed");
-    for sizes in [&[1 << 32, 1 << 32][..], &[u64::MAX], &[1 << 62], &[0, u64::MAX, 2], &[1 << 61]] {
+    for sizes in [&[1 << 32, 1 << 32][..], &[u64::MAX], &[1 << 62], &[0, u64::MAX, 2], &[2, u64::MAX, 0], &[1 << 61]] {
         let expected = format!("the tensor 'a' has dimensions {sizes:?} of F32 at byte 37: too many bytes");
         assert_eq!(refused(&one("a", sizes, 0, 0, 4)), expected);
     }
