@@ -357,14 +357,15 @@ fn values_are_checked() {
 
 #[test]
 fn the_alignment_is_checked() {
-    let of =
-        |shown: &str| format!("'general.alignment' is {shown}; it must be a u32, a power of two and a multiple of 8");
+    let of = |shown: &str| {
+        format!("'general.alignment' at byte 38 is {shown}; it must be a u32, a power of two and a multiple of 8")
+    };
     for alignment in [0u32, 1, 4, 12, 24, 33, u32::MAX] {
-        let builder = Builder::new().value("general.alignment", alignment);
+        let builder = Builder::new().value("a", 1u8).value("general.alignment", alignment);
         assert_eq!(refused(&builder), of(&format!("the u32 {alignment}")));
     }
-    assert_eq!(refused(&Builder::new().value("general.alignment", 32u64)), of("the u64 32"));
-    assert_eq!(refused(&Builder::new().value("general.alignment", "32")), of("the string '32'"));
+    assert_eq!(refused(&Builder::new().value("a", 1u8).value("general.alignment", 32u64)), of("the u64 32"));
+    assert_eq!(refused(&Builder::new().value("a", 1u8).value("general.alignment", "32")), of("the string '32'"));
     // So large that the tensors begin beyond the file.
     let builder = Builder::new().tensor("a", &[1], Kind::F32, &[0; 4]).value("general.alignment", 1u32 << 31);
     assert_eq!(
