@@ -480,16 +480,17 @@ fn a_file_may_end_nowhere_before_its_end() {
 }
 
 #[test]
-fn files_are_mapped() {
+fn files_are_read_and_mapped() {
     let folder = std::env::temp_dir().join(format!("adead gguf {}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let path = folder.join("model.gguf");
     std::fs::write(&path, sample(3).finish()).unwrap();
-    {
-        let gguf = Gguf::open(&path).unwrap();
+    for mapped in [false, true] {
+        // SAFETY: nothing changes the file until it is dropped.
+        let gguf = if mapped { unsafe { Gguf::map(&path) } } else { Gguf::open(&path) }.unwrap();
         for (info, stored) in gguf.tensors().iter().zip(&sample(3).tensors) {
             assert_eq!(gguf.bytes(info), stored.bytes);
-            assert!(stored.bytes.is_empty() || gguf.bytes(info).as_ptr().addr().is_multiple_of(32));
+            assert!(!mapped || stored.bytes.is_empty() || gguf.bytes(info).as_ptr().addr().is_multiple_of(32));
         }
         assert_eq!(gguf.require::<Vec<&str>>("tokens").unwrap(), ["<s>", "", "schön"]);
         // Errors name the file.
@@ -508,9 +509,11 @@ fn files_are_mapped() {
         format!("{}: not a valid GGUF file: it has 0 bytes, and a header has 24", path.display())
     );
     for missing in [&folder, &folder.join("missing.gguf")] {
-        let error = Gguf::open(missing).unwrap_err();
-        assert_eq!(error.status(), Status::Io);
-        assert!(error.message().starts_with(&missing.display().to_string()), "{error}");
+        // SAFETY: there is no such file.
+        for error in [Gguf::open(missing).unwrap_err(), unsafe { Gguf::map(missing) }.unwrap_err()] {
+            assert_eq!(error.status(), Status::Io);
+            assert!(error.message().starts_with(&missing.display().to_string()), "{error}");
+        }
     }
     std::fs::remove_dir_all(&folder).unwrap();
 }
