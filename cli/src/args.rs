@@ -117,6 +117,9 @@ pub enum Command {
     /// Find the rows of an embeddings file that are closest to a query
     #[cfg(feature = "models")]
     Search(crate::search::SearchArgs),
+    /// Show the metadata and the tensors of a GGUF file
+    #[cfg(feature = "models")]
+    Gguf(crate::gguf::GgufArgs),
     /// Write a shell's completions to stdout
     Completions(CompletionsArgs),
 }
@@ -124,6 +127,10 @@ pub enum Command {
 impl Command {
     /// Whether the command uses a device.
     pub fn computes(&self) -> bool {
+        #[cfg(feature = "models")]
+        if matches!(self, Command::Gguf(_)) {
+            return false;
+        }
         !matches!(self, Command::Asm(_) | Command::Disasm(_) | Command::Kernel(_) | Command::Completions(_))
     }
 }

@@ -13,6 +13,8 @@ mod explain;
 mod failure;
 mod files;
 mod format;
+#[cfg(feature = "models")]
+mod gguf;
 mod help;
 mod info;
 mod kernel;
@@ -78,6 +80,8 @@ fn execute(cli: &Cli) -> failure::Result<()> {
         Command::Embed(args) => embed::run(args, device),
         #[cfg(feature = "models")]
         Command::Search(args) => search::run(args, device),
+        #[cfg(feature = "models")]
+        Command::Gguf(args) => gguf::show(args),
         Command::Completions(args) => {
             let mut script = Vec::new();
             clap_complete::generate(args.shell, &mut Cli::command(), "adead", &mut script);

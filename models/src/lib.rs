@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+pub mod gguf;
 mod sentences;
 
 pub use sentences::{EmbeddingPart, Embeddings, EncodeOptions, SentenceEncoder};
