@@ -2,11 +2,10 @@
 
 use adead::{Error, Result, Status};
 use minijinja::syntax::SyntaxConfig;
-use minijinja::{Environment, ErrorKind, context};
-use serde::{Deserialize, Serialize};
+use minijinja::{Environment, ErrorKind, Value, context};
 
 /// A message of a conversation.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
     /// Who says it: `system`, `user` or `assistant`, or another name that the model's template knows.
     pub role: String,
@@ -66,6 +65,10 @@ impl Template {
 
     /// Writes messages as text, with the beginning of an answer behind them. `invalid_argument` if the template refuses them.
     pub fn render(&self, messages: &[Message], bos: &str, eos: &str) -> Result<String> {
+        let each = |message: &Message| {
+            Value::from_pairs([("role", message.role.as_str()), ("content", message.content.as_str())])
+        };
+        let messages: Vec<Value> = messages.iter().map(each).collect();
         let values = context! { messages, bos_token => bos, eos_token => eos, add_generation_prompt => true };
         let template = self.environment.get_template(NAME).map_err(|error| malformed(&error))?;
         template.render(values).map_err(|error| {

@@ -3,6 +3,8 @@
 // Every test file takes what it needs of this.
 #![allow(dead_code)]
 
+pub mod gguf;
+
 #[path = "../../../core/tests/backend/mod.rs"]
 mod backend;
 
