@@ -5,6 +5,8 @@ mod asm;
 mod bench;
 mod calibrate;
 #[cfg(feature = "models")]
+mod chat;
+#[cfg(feature = "models")]
 mod compare;
 mod dispatch;
 #[cfg(feature = "models")]
@@ -13,6 +15,8 @@ mod explain;
 mod failure;
 mod files;
 mod format;
+#[cfg(feature = "models")]
+mod generate;
 mod help;
 mod info;
 mod kernel;
@@ -26,6 +30,8 @@ mod search;
 #[cfg(feature = "models")]
 mod sentences;
 mod source;
+#[cfg(feature = "models")]
+mod text;
 mod verify;
 
 use adead::Status;
@@ -78,6 +84,10 @@ fn execute(cli: &Cli) -> failure::Result<()> {
         Command::Embed(args) => embed::run(args, device),
         #[cfg(feature = "models")]
         Command::Search(args) => search::run(args, device),
+        #[cfg(feature = "models")]
+        Command::Generate(args) => generate::run(args, device),
+        #[cfg(feature = "models")]
+        Command::Chat(args) => chat::run(args, device),
         Command::Completions(args) => {
             let mut script = Vec::new();
             clap_complete::generate(args.shell, &mut Cli::command(), "adead", &mut script);

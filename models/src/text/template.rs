@@ -43,7 +43,7 @@ pub(crate) struct Template {
 const NAME: &str = "chat";
 
 /// Steps of a template at most: a template of a file that somebody made may not run for ever.
-const STEPS: u64 = 50_000_000;
+const STEPS: u64 = 2_000_000;
 
 impl Template {
     /// Compiles a template, with the settings of transformers. `invalid_argument` if it is malformed.
