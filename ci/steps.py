@@ -68,6 +68,8 @@ STEPS = [
     both("kernels", "the SPIR-V is what its sources give", "ci/kernels --check"),
     both("cuda-kernels", "the PTX and machine code are what their sources give", "ci/cuda-kernels --check"),
     Step("levels", "the same bits at other optimisation levels", None, "ci/levels", holds=("debug",)),
+    Step("gguf", "ten million mutated GGUF files: no panic, little memory", None,
+         "ADEAD_EXHAUSTIVE=1 ci/rust-test models:gguf_campaign", after=("build",), holds=("debug",)),
     Step("aarch64", "NEON", None, "ci/aarch64", holds=("debug",)),
     Step("sanitize", "core and facade under AddressSanitizer", None, "ci/sanitize", holds=("debug",)),
     Step("packages", "every package, installed elsewhere; one hash; sizes", None, "ci/release-check", after=("ids", "models")),

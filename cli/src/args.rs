@@ -117,12 +117,18 @@ pub enum Command {
     /// Find the rows of an embeddings file that are closest to a query
     #[cfg(feature = "models")]
     Search(crate::search::SearchArgs),
+<<<<<<< HEAD
     /// Write the text that follows a prompt, with a model in a GGUF file
     #[cfg(feature = "models")]
     Generate(crate::generate::GenerateArgs),
     /// Talk to a model in a GGUF file, line by line
     #[cfg(feature = "models")]
     Chat(crate::chat::ChatArgs),
+=======
+    /// Show the metadata and the tensors of a GGUF file
+    #[cfg(feature = "models")]
+    Gguf(crate::gguf::GgufArgs),
+>>>>>>> gguf
     /// Write a shell's completions to stdout
     Completions(CompletionsArgs),
 }
@@ -130,6 +136,10 @@ pub enum Command {
 impl Command {
     /// Whether the command uses a device.
     pub fn computes(&self) -> bool {
+        #[cfg(feature = "models")]
+        if matches!(self, Command::Gguf(_)) {
+            return false;
+        }
         !matches!(self, Command::Asm(_) | Command::Disasm(_) | Command::Kernel(_) | Command::Completions(_))
     }
 }

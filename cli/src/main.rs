@@ -17,6 +17,8 @@ mod files;
 mod format;
 #[cfg(feature = "models")]
 mod generate;
+#[cfg(feature = "models")]
+mod gguf;
 mod help;
 mod info;
 mod kernel;
@@ -88,6 +90,8 @@ fn execute(cli: &Cli) -> failure::Result<()> {
         Command::Generate(args) => generate::run(args, device),
         #[cfg(feature = "models")]
         Command::Chat(args) => chat::run(args, device),
+        #[cfg(feature = "models")]
+        Command::Gguf(args) => gguf::show(args),
         Command::Completions(args) => {
             let mut script = Vec::new();
             clap_complete::generate(args.shell, &mut Cli::command(), "adead", &mut script);

@@ -72,7 +72,8 @@ impl ModelArgs {
             progress: Some(Arc::new(show)),
             ..OpenOptions::default()
         };
-        Ok(TextGenerator::open_with(&self.model, &options)?)
+        // SAFETY: the command writes to no file. If another program shortens this one meanwhile, the command ends.
+        Ok(unsafe { TextGenerator::map(&self.model, &options) }?)
     }
 }
 

@@ -188,7 +188,8 @@ fn help_has_examples_and_exit_codes() {
 #[test]
 fn the_documentation_has_every_option() {
     let docs = std::fs::read_to_string(repository("docs/cli.md")).unwrap();
-    for command in COMMANDS {
+    let models: &[&str] = if cfg!(feature = "models") { &["embed", "search", "gguf"] } else { &[] };
+    for command in COMMANDS.iter().chain(models) {
         assert!(docs.contains(&format!("adead {command}")), "{command}");
         let help = good(&[command, "--help"]);
         for option in help.split_whitespace().filter(|word| word.starts_with("--") && word.len() > 2) {

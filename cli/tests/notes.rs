@@ -212,7 +212,7 @@ fn push_constants_of_another_type_are_refused() {
 }
 
 /// The commands with a help, including `adead` itself.
-const HELPS: [&[&str]; 14] = [
+const HELPS: [&[&str]; 15] = [
     &[],
     &["info"],
     &["run"],
@@ -226,13 +226,14 @@ const HELPS: [&[&str]; 14] = [
     &["calibrate"],
     &["embed"],
     &["search"],
+    &["gguf"],
     &["completions"],
 ];
 
 #[test]
 fn examples_in_the_help_fit_a_terminal() {
     for args in HELPS {
-        if cfg!(not(feature = "models")) && matches!(args, ["embed" | "search"]) {
+        if cfg!(not(feature = "models")) && matches!(args, ["embed" | "search" | "gguf"]) {
             continue;
         }
         let wide = good(&[args, &["--help"]].concat());

@@ -209,16 +209,16 @@ class Model:
         def string(text):
             return struct.pack("<Q", len(text.encode())) + text.encode()
 
-        def value(item):
+        def value(item, listed=False):
             if isinstance(item, bool):
                 return 7, struct.pack("<?", item)
             if isinstance(item, int):
-                return 5, struct.pack("<i", item)
+                return (5, struct.pack("<i", item)) if listed else (4, struct.pack("<I", item))
             if isinstance(item, float):
                 return 6, struct.pack("<f", item)
             if isinstance(item, str):
                 return 8, string(item)
-            parts = [value(part) for part in item]
+            parts = [value(part, listed=True) for part in item]
             return 9, struct.pack("<IQ", parts[0][0], len(parts)) + b"".join(data for _, data in parts)
 
         head = struct.pack("<4sIQQ", b"GGUF", 3, len(self.tensors), len(entries))

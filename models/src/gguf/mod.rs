@@ -1,4 +1,27 @@
-//! GGUF files, read strictly.
+//! GGUF files, read strictly: the metadata and tensors of language models, as ggml and llama.cpp store them.
+//!
+//! [`Gguf::open`] reads a file of version 2 or 3, little endian, and [`Gguf::map`] maps it. Both check everything but the
+//! tensors' values before they return: counts, types, lengths, UTF-8, keys and names that occur twice, dimensions, blocks,
+//! alignment, tensors that overlap or are cut off. An error has the numbers and the offset in the file. Checking allocates less
+//! than 4 times the file's size, whatever the file counts: arrays stay in the file until they are decoded.
+//!
+//! ```
+//! use adead_models::gguf::{Gguf, Value};
+//!
+//! // Version 3, no tensors, one key: `layers`, of type 4 (u32), is 30.
+//! let mut file = b"GGUF\x03\0\0\0".to_vec();
+//! for number in [0, 1, 6] {
+//!     file.extend(u64::to_le_bytes(number));
+//! }
+//! file.extend(b"layers\x04\0\0\0\x1e\0\0\0");
+//!
+//! let gguf = Gguf::from_bytes(file)?;
+//! assert_eq!(gguf.value("layers"), Some(&Value::U32(30)));
+//! assert_eq!(gguf.require::<usize>("layers")?, 30);
+//! let error = gguf.require::<&str>("layers").unwrap_err();
+//! assert_eq!(error.message(), "the value of 'layers' is the u32 30; it must be a string");
+//! # Ok::<(), adead::Error>(())
+//! ```
 
 mod array;
 mod convert;
@@ -41,15 +64,26 @@ fn find<'a>(entries: &'a [Entry], keys: &[usize], key: &str) -> Option<&'a Value
 }
 
 impl Gguf {
-    /// Opens and maps a file. Only what the file says about its tensors is read; their bytes are when they are used.
-    ///
-    /// The file must not change while the `Gguf` or an array from it lives. If it gets shorter, reading it ends the process
-    /// with SIGBUS. Read a file that others may write, and pass its bytes to [`from_bytes`](Gguf::from_bytes).
+    /// Opens a file and reads it whole.
     ///
     /// # Errors
     /// `io` if the file can't be read, `invalid_argument` if it is not a GGUF file of version 2 or 3, little endian.
     pub fn open(path: impl AsRef<Path>) -> Result<Gguf> {
-        Gguf::read(Source::map(path.as_ref())?)
+        Gguf::read(Source::read(path.as_ref())?)
+    }
+
+    /// Opens a file as [`open`](Gguf::open) does, and maps it. Only what the file says about its tensors is read; their bytes are
+    /// when they are used. Processes share the memory.
+    ///
+    /// # Errors
+    /// Those of [`open`](Gguf::open).
+    ///
+    /// # Safety
+    /// The file must not change while the `Gguf`, or anything made from it, lives. If it gets shorter, reading it ends the
+    /// process with SIGBUS.
+    pub unsafe fn map(path: impl AsRef<Path>) -> Result<Gguf> {
+        // SAFETY: passed on.
+        Gguf::read(unsafe { Source::map(path.as_ref()) }?)
     }
 
     /// Reads a file that is in memory, with the checks of [`open`](Gguf::open).
@@ -139,7 +173,7 @@ impl Gguf {
     }
 
     /// Returns a tensor's bytes: rows of blocks, not copied. They begin at a multiple of the file's alignment, and so does
-    /// their address if the file was opened by [`open`](Gguf::open) and the alignment is at most a page. Empty if `info` is
+    /// their address if the file is [mapped](Gguf::map) and the alignment is at most a page. Empty if `info` is
     /// another file's and this file doesn't have its bytes.
     pub fn bytes(&self, info: &TensorInfo) -> &[u8] {
         self.source.bytes().get(info.range()).unwrap_or_default()

@@ -5,7 +5,7 @@ use super::cursor::{Cursor, Found, Name};
 use super::kind::Kind;
 use super::source::Source;
 use super::tensor::TensorInfo;
-use super::value::{Value, ValueType};
+use super::value::{Described, Value, ValueType};
 use std::sync::Arc;
 
 /// Where the metadata begins.
@@ -48,7 +48,7 @@ pub(super) fn read(source: &Arc<Source>) -> Found<Contents> {
     let entries = cursor.u64("the count of keys")?;
     // Before memory for them is allocated: the file is long enough to have them.
     let least = entries.checked_mul(LEAST_ENTRY).zip(tensors.checked_mul(LEAST_TENSOR));
-    if !least.and_then(|(a, b)| a.checked_add(b)).is_some_and(|least| least <= cursor.left() as u64) {
+    if least.and_then(|(a, b)| a.checked_add(b)).is_none_or(|least| least > cursor.left() as u64) {
         return Err(format!(
             "it counts {tensors} tensors at byte 8 and {entries} keys at byte 16, which take at least {LEAST_TENSOR} and \
              {LEAST_ENTRY} bytes each; {} bytes follow",
@@ -56,7 +56,7 @@ pub(super) fn read(source: &Arc<Source>) -> Found<Contents> {
         ));
     }
     let (entries, keys) = metadata(&mut cursor, entries as usize, source)?;
-    let alignment = alignment(&entries, &keys)?;
+    let alignment = alignment(&entries, &keys, source)?;
     let (mut tensors, names) = infos(&mut cursor, tensors as usize, alignment)?;
     super::layout::place(&mut tensors, cursor.at(), alignment, bytes.len())?;
     Ok(Contents { version, alignment, entries, keys, tensors, names })
@@ -112,15 +112,19 @@ fn sorted<T>(items: &[T], name: impl Fn(&T) -> &str) -> Result<Vec<usize>, (usiz
     }
 }
 
-fn alignment(entries: &[Entry], keys: &[usize]) -> Found<u64> {
+fn alignment(entries: &[Entry], keys: &[usize], source: &Arc<Source>) -> Found<u64> {
     const KEY: &str = "general.alignment";
     match super::find(entries, keys, KEY) {
         None => Ok(DEFAULT_ALIGNMENT),
         Some(Value::U32(value)) if value.is_power_of_two() && *value >= 8 => Ok(u64::from(*value)),
-        Some(other) => Err(format!(
-            "'{KEY}' is {}; it must be a u32, a power of two and a multiple of 8",
-            super::value::Described(other)
-        )),
+        Some(other) => {
+            let index = entries.iter().position(|entry| &*entry.key == KEY).unwrap_or_default();
+            Err(format!(
+                "'{KEY}' at byte {} is {}; it must be a u32, a power of two and a multiple of 8",
+                place_of(source, index)?,
+                Described(other)
+            ))
+        }
     }
 }
 

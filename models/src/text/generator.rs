@@ -81,8 +81,7 @@ impl TextGenerator {
         TextGenerator::open_with(path, &OpenOptions::default())
     }
 
-    /// Opens a model in a GGUF file. The file is mapped, and its weights are read when they are used. It must not change while
-    /// the model lives.
+    /// Opens a model in a GGUF file, which is read into memory.
     ///
     /// The architectures `llama`, `qwen2` and `qwen3` are supported, with the tokenizers `gpt2` (gpt-2, llama-bpe, qwen2, smollm)
     /// and `llama`.
@@ -91,8 +90,24 @@ impl TextGenerator {
     /// `io` if the file can't be read, `invalid_argument`, `dtype_mismatch` and `shape_mismatch` if it is malformed, lacks a
     /// tensor or has one of another shape, `unsupported` for a model of another kind, and the errors of opening a device.
     pub fn open_with(path: impl AsRef<Path>, options: &OpenOptions) -> Result<TextGenerator> {
-        let path = path.as_ref();
-        let gguf = Arc::new(Gguf::open(path)?);
+        TextGenerator::of(Gguf::open(path.as_ref())?, path.as_ref(), options)
+    }
+
+    /// Opens a model as [`open_with`](TextGenerator::open_with) does, and maps the file: weights are read when they are used, and
+    /// processes share their memory.
+    ///
+    /// # Errors
+    /// Those of [`open_with`](TextGenerator::open_with).
+    ///
+    /// # Safety
+    /// The file must not change while the model lives. If it gets shorter, reading it ends the process with SIGBUS.
+    pub unsafe fn map(path: impl AsRef<Path>, options: &OpenOptions) -> Result<TextGenerator> {
+        // SAFETY: passed on.
+        TextGenerator::of(unsafe { Gguf::map(path.as_ref()) }?, path.as_ref(), options)
+    }
+
+    fn of(gguf: Gguf, path: &Path, options: &OpenOptions) -> Result<TextGenerator> {
+        let gguf = Arc::new(gguf);
         let config = Config::read(&gguf, path)?;
         let tokenizer = Tokenizer::new(vocabulary(&gguf, path)?)
             .map_err(|error| fault(error.status(), path, error.message()))?;

@@ -1,4 +1,4 @@
-//! A model's weights: matrices, tables and vectors of its file, which stay mapped.
+//! A model's weights: matrices, tables and vectors, which stay as the file has them.
 
 use super::blocks;
 use super::fault;
@@ -8,7 +8,7 @@ use adead::{Context, Error, Result, Status, Tensor};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// A mapped file whose tensors are taken by name and shape.
+/// A file whose tensors are taken by name and shape.
 #[derive(Clone)]
 pub(crate) struct Weights {
     gguf: Arc<Gguf>,
