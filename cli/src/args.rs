@@ -117,6 +117,12 @@ pub enum Command {
     /// Find the rows of an embeddings file that are closest to a query
     #[cfg(feature = "models")]
     Search(crate::search::SearchArgs),
+    /// Write the text that follows a prompt, with a model in a GGUF file
+    #[cfg(feature = "models")]
+    Generate(crate::generate::GenerateArgs),
+    /// Talk to a model in a GGUF file, line by line
+    #[cfg(feature = "models")]
+    Chat(crate::chat::ChatArgs),
     /// Show the metadata and the tensors of a GGUF file
     #[cfg(feature = "models")]
     Gguf(crate::gguf::GgufArgs),

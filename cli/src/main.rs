@@ -5,6 +5,8 @@ mod asm;
 mod bench;
 mod calibrate;
 #[cfg(feature = "models")]
+mod chat;
+#[cfg(feature = "models")]
 mod compare;
 mod dispatch;
 #[cfg(feature = "models")]
@@ -13,6 +15,8 @@ mod explain;
 mod failure;
 mod files;
 mod format;
+#[cfg(feature = "models")]
+mod generate;
 #[cfg(feature = "models")]
 mod gguf;
 mod help;
@@ -28,6 +32,8 @@ mod search;
 #[cfg(feature = "models")]
 mod sentences;
 mod source;
+#[cfg(feature = "models")]
+mod text;
 mod verify;
 
 use adead::Status;
@@ -80,6 +86,10 @@ fn execute(cli: &Cli) -> failure::Result<()> {
         Command::Embed(args) => embed::run(args, device),
         #[cfg(feature = "models")]
         Command::Search(args) => search::run(args, device),
+        #[cfg(feature = "models")]
+        Command::Generate(args) => generate::run(args, device),
+        #[cfg(feature = "models")]
+        Command::Chat(args) => chat::run(args, device),
         #[cfg(feature = "models")]
         Command::Gguf(args) => gguf::show(args),
         Command::Completions(args) => {

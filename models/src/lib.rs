@@ -2,8 +2,10 @@
 
 pub mod gguf;
 mod sentences;
+pub mod text;
 
 pub use sentences::{EmbeddingPart, Embeddings, EncodeOptions, SentenceEncoder};
+pub use text::TextGenerator;
 
 /// The example of the guide runs as a test.
 #[cfg(doctest)]

@@ -1,4 +1,4 @@
-//! What the tests share: files of `tests/sentences`, and contexts.
+//! What the tests share: files of `tests/sentences` and `tests/text`, and contexts.
 
 // Every test file takes what it needs of this.
 #![allow(dead_code)]
@@ -22,10 +22,20 @@ pub fn lines(name: &str) -> Vec<String> {
     text.strip_suffix('\n').unwrap().split('\n').map(String::from).collect()
 }
 
-/// The values of a `.npy` file whose header takes 128 bytes, as these do.
+/// A file of `tests/text`.
+pub fn text(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/text").join(name)
+}
+
+/// The values of a `.npy` file of `tests/sentences`.
 pub fn npy(name: &str) -> Vec<f32> {
-    let bytes = std::fs::read(shared(name)).unwrap();
-    assert!(bytes.starts_with(b"\x93NUMPY\x01\x00\x76\x00"), "{name}");
+    npy_at(&shared(name))
+}
+
+/// The values of a `.npy` file whose header takes 128 bytes, as these do.
+pub fn npy_at(path: &Path) -> Vec<f32> {
+    let bytes = std::fs::read(path).unwrap();
+    assert!(bytes.starts_with(b"\x93NUMPY\x01\x00\x76\x00"), "{path:?}");
     bytes[128..].chunks_exact(4).map(|float| f32::from_le_bytes(float.try_into().unwrap())).collect()
 }
 

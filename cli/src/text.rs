@@ -1,0 +1,111 @@
+//! What `adead generate` and `adead chat` share: the model, how tokens are chosen, how text is written.
+
+use crate::args::DeviceArgs;
+use crate::failure::{Failure, Result};
+use crate::progress::Progress;
+use adead_models::TextGenerator;
+use adead_models::text::{GenerateOptions, OpenOptions, Sampling};
+use clap::{Args, ValueHint};
+use sha2::{Digest, Sha256};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The model, and how it is opened.
+#[derive(Args, Debug)]
+pub struct ModelArgs {
+    /// The model: a GGUF file
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub model: PathBuf,
+    /// The most tokens of a text, the prompt's counted [default: what the model allows]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub context: Option<u32>,
+    /// The most tokens of a prompt that are computed at once
+    #[arg(long, value_name = "N", default_value_t = 512, value_parser = clap::value_parser!(u32).range(1..=65536))]
+    pub chunk: u32,
+}
+
+/// How tokens are chosen.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Sampling")]
+pub struct SamplingArgs {
+    /// The most tokens of an answer
+    #[arg(long, value_name = "N", default_value_t = 512)]
+    pub max_tokens: u32,
+    /// End the answer before this text; may be repeated
+    #[arg(long, value_name = "TEXT")]
+    pub stop: Vec<String>,
+    /// How random the choice of tokens is: 0 takes the most likely one, 1 draws by the model's probabilities
+    #[arg(long, value_name = "T", default_value_t = 0.0)]
+    pub temperature: f32,
+    /// Draw from the K most likely tokens; 0 is all
+    #[arg(long, value_name = "K", default_value_t = 0)]
+    pub top_k: u32,
+    /// Draw from the most likely tokens that together have this probability
+    #[arg(long, value_name = "P", default_value_t = 1.0)]
+    pub top_p: f32,
+    /// Draw from tokens that have at least this part of the most likely one's probability
+    #[arg(long, value_name = "P", default_value_t = 0.0)]
+    pub min_p: f32,
+    /// Make the last 64 tokens less likely; 1 does not
+    #[arg(long, value_name = "R", default_value_t = 1.0)]
+    pub repeat_penalty: f32,
+    /// The seed of the random numbers
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+}
+
+impl ModelArgs {
+    /// Opens the model. Without a device in the command line or the configuration, it is opened on the CPU.
+    pub fn open(&self, device: &DeviceArgs) -> Result<TextGenerator> {
+        let progress = Mutex::new(Progress::new());
+        let show = move |done: usize, all: usize| {
+            let mut progress = progress.lock().unwrap_or_else(PoisonError::into_inner);
+            progress.show(|| format!("{done} of {all} tokens of the prompt"));
+            if done == all {
+                progress.clear();
+            }
+        };
+        let options = OpenOptions {
+            context: Some(device.open_or(Some("cpu"))?),
+            context_length: self.context.map(|length| length as usize),
+            chunk: Some(self.chunk as usize),
+            progress: Some(Arc::new(show)),
+            ..OpenOptions::default()
+        };
+        // SAFETY: the command writes to no file. If another program shortens this one meanwhile, the command ends.
+        Ok(unsafe { TextGenerator::map(&self.model, &options) }?)
+    }
+}
+
+impl SamplingArgs {
+    pub fn options(&self) -> GenerateOptions {
+        GenerateOptions {
+            max_tokens: self.max_tokens as usize,
+            stop: self.stop.clone(),
+            sampling: Sampling {
+                temperature: self.temperature,
+                top_k: self.top_k as usize,
+                top_p: self.top_p,
+                min_p: self.min_p,
+                repeat_penalty: self.repeat_penalty,
+                seed: self.seed,
+                ..Sampling::default()
+            },
+            ..GenerateOptions::default()
+        }
+    }
+}
+
+/// Returns the SHA-256 of tokens, 32 bits each, little endian.
+pub fn hash(tokens: &[u32]) -> String {
+    let bytes: Vec<u8> = tokens.iter().flat_map(|token| token.to_le_bytes()).collect();
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Returns what an answer's writer failed with, rather than the error that ended the answer.
+pub fn written<T>(result: adead::Result<T>, failed: Option<Failure>) -> Result<T> {
+    match failed {
+        Some(failure) => Err(failure),
+        None => Ok(result?),
+    }
+}

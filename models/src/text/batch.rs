@@ -1,0 +1,62 @@
+//! Several texts at once.
+
+use super::generator::TextGenerator;
+use super::llama::Step;
+use super::options::{GenerateOptions, Generation};
+use super::run::Run;
+use super::sampling::Sampling;
+use adead::Result;
+
+/// Sequences under way at once at most; others begin when one ends.
+const SEQUENCES: usize = 64;
+
+impl TextGenerator {
+    /// Generates texts for several prompts at once, which is faster than one by one: a step computes the next tokens of all of
+    /// them. Every text has the bits that it has alone, with the number of its sequence: that of the options, plus the number of
+    /// its prompt ([`Sampling::sequence`]).
+    ///
+    /// # Errors
+    /// Those of [`generate`](TextGenerator::generate), for any of the prompts.
+    pub fn generate_batch<S: AsRef<str>>(&self, prompts: &[S], options: &GenerateOptions) -> Result<Vec<Generation>> {
+        let inner = self.inner();
+        let begin = |number: usize| -> Result<(Run, String)> {
+            let sequence = options.sampling.sequence.wrapping_add(number as u64);
+            let options = GenerateOptions { sampling: Sampling { sequence, ..options.sampling }, ..options.clone() };
+            let prompt = inner.tokenizer.encode(prompts[number].as_ref())?;
+            Ok((Run::new(inner, inner.cache(), prompt, &options)?, String::new()))
+        };
+        // An error of any prompt comes before the work.
+        let mut runs = (0..prompts.len()).map(begin).collect::<Result<Vec<_>>>()?;
+        loop {
+            let (mut room, mut steps, mut choosing): (usize, Vec<Step<'_>>, Vec<usize>) = (inner.chunk, vec![], vec![]);
+            let under_way = runs.iter_mut().enumerate().filter(|(_, (run, _))| run.finish.is_none());
+            for (number, (run, _)) in under_way.take(SEQUENCES) {
+                let left = run.left();
+                // A token of an answer always has room, so that no text waits for another one's prompt.
+                let (step, complete) = run.step(if left == 1 { 1 } else { room });
+                room = room.saturating_sub(step.tokens.len());
+                if complete {
+                    choosing.push(number);
+                }
+                if !step.tokens.is_empty() {
+                    steps.push(step);
+                }
+            }
+            if steps.is_empty() {
+                break;
+            }
+            let Some(hidden) = inner.model.forward(&mut steps)? else { continue };
+            let logits = inner.model.logits(&hidden)?;
+            let rows = logits.as_slice::<f32>()?.chunks_exact(inner.model.vocabulary());
+            for (number, logits) in choosing.into_iter().zip(rows) {
+                let (run, text) = &mut runs[number];
+                *text += &run.take(inner, logits)?;
+                if run.finish.is_some() {
+                    // Its keys and values are of no use any more.
+                    run.cache = inner.cache();
+                }
+            }
+        }
+        Ok(runs.into_iter().map(|(run, text)| run.generation(text)).collect())
+    }
+}

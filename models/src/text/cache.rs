@@ -1,0 +1,158 @@
+//! Keys and values of the tokens that a sequence has so far.
+
+use adead::{Error, Result, Status};
+
+/// The keys and values of a sequence, in host memory: for every layer `[head][capacity][values]`, so that what a head has so far
+/// is contiguous. The capacity doubles up to the model's context length.
+pub(crate) struct Cache {
+    layers: Vec<Layer>,
+    length: usize,
+    capacity: usize,
+    most: usize,
+    heads: usize,
+    width: usize,
+}
+
+#[derive(Clone, Default)]
+struct Layer {
+    keys: Vec<f32>,
+    values: Vec<f32>,
+}
+
+/// The first capacity.
+const FIRST: usize = 64;
+
+impl Cache {
+    /// Makes the cache of a sequence without tokens.
+    pub fn new(layers: usize, heads: usize, width: usize, most: usize) -> Cache {
+        Cache { layers: vec![Layer::default(); layers], length: 0, capacity: 0, most, heads, width }
+    }
+
+    /// Returns the number of tokens.
+    pub fn length(&self) -> usize {
+        self.length
+    }
+
+    /// Forgets all but the first tokens.
+    pub fn truncate(&mut self, length: usize) {
+        self.length = self.length.min(length);
+    }
+
+    /// Makes room for more tokens. `invalid_argument` if they exceed the context length, `out_of_memory` without memory.
+    pub fn reserve(&mut self, more: usize) -> Result<()> {
+        let needed = self.length.saturating_add(more);
+        if needed > self.most {
+            let text = format!("{needed} tokens exceed the model's context length of {}", self.most);
+            return Err(Error::new(Status::InvalidArgument, text));
+        }
+        if needed <= self.capacity {
+            return Ok(());
+        }
+        let mut capacity = self.capacity.max(FIRST);
+        while capacity < needed {
+            capacity = capacity.saturating_mul(2);
+        }
+        capacity = capacity.min(self.most);
+        let mut grown = Vec::with_capacity(self.layers.len());
+        for layer in 0..self.layers.len() {
+            let keys = self.grown(&self.layers[layer].keys, capacity)?;
+            let values = self.grown(&self.layers[layer].values, capacity)?;
+            grown.push(Layer { keys, values });
+        }
+        (self.layers, self.capacity) = (grown, capacity);
+        Ok(())
+    }
+
+    /// Returns a copy for a larger capacity.
+    fn grown(&self, from: &[f32], capacity: usize) -> Result<Vec<f32>> {
+        let (width, heads) = (self.width, self.heads);
+        let floats = heads.saturating_mul(capacity).saturating_mul(width);
+        let mut to = Vec::new();
+        if to.try_reserve_exact(floats).is_err() {
+            let text = format!("no memory for {capacity} tokens: {floats} f32 for the keys of a layer, and as many for its values");
+            return Err(Error::new(Status::OutOfMemory, text));
+        }
+        to.resize(floats, 0.0);
+        let used = self.length * width;
+        for head in 0..heads {
+            let own = &from[head * self.capacity * width..][..used];
+            to[head * capacity * width..][..used].copy_from_slice(own);
+        }
+        Ok(to)
+    }
+
+    /// Writes the keys and values of a layer for the tokens behind those that it has, rows of `[heads, values]`. [`reserve`] must
+    /// have made room.
+    ///
+    /// [`reserve`]: Cache::reserve
+    pub fn write(&mut self, layer: usize, keys: &[f32], values: &[f32]) {
+        let (heads, width, capacity, first) = (self.heads, self.width, self.capacity, self.length);
+        let layer = &mut self.layers[layer];
+        for (to, from) in [(&mut layer.keys, keys), (&mut layer.values, values)] {
+            for (row, own) in from.chunks_exact(heads * width).enumerate() {
+                for (head, own) in own.chunks_exact(width).enumerate() {
+                    to[(head * capacity + first + row) * width..][..width].copy_from_slice(own);
+                }
+            }
+        }
+    }
+
+    /// Returns the first `count` keys and values of a layer's head, each `[count, values]`.
+    pub fn read(&self, layer: usize, head: usize, count: usize) -> (&[f32], &[f32]) {
+        let (first, floats) = (head * self.capacity * self.width, count * self.width);
+        let Layer { keys, values } = &self.layers[layer];
+        (&keys[first..][..floats], &values[first..][..floats])
+    }
+
+    /// Counts the tokens that were written to all layers.
+    pub fn advance(&mut self, tokens: usize) {
+        self.length += tokens;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Writes rows whose values tell layer, position and head.
+    fn fill(cache: &mut Cache, rows: usize) {
+        cache.reserve(rows).unwrap();
+        for layer in 0..2 {
+            let value = |i: usize| ((cache.length() + i / 6) * 100 + i % 6 * 10 + layer) as f32;
+            let keys: Vec<f32> = (0..rows * 6).map(value).collect();
+            let values: Vec<f32> = keys.iter().map(|key| -key).collect();
+            cache.write(layer, &keys, &values);
+        }
+        cache.advance(rows);
+    }
+
+    #[test]
+    fn what_is_written_is_read_after_it_grew() {
+        let mut cache = Cache::new(2, 3, 2, 300);
+        for rows in [1, 63, 1, 100, 120] {
+            fill(&mut cache, rows);
+        }
+        assert_eq!((cache.length(), cache.capacity), (285, 300));
+        for (layer, head) in [(0, 0), (1, 1), (0, 2)] {
+            let (keys, values) = cache.read(layer, head, 285);
+            let expected = |i: usize| (i / 2 * 100 + (2 * head + i % 2) * 10 + layer) as f32;
+            assert!(keys.iter().enumerate().all(|(i, &key)| key == expected(i)), "{layer} {head}");
+            assert!(values.iter().enumerate().all(|(i, &value)| value == -expected(i)), "{layer} {head}");
+        }
+        cache.truncate(64);
+        fill(&mut cache, 1);
+        assert_eq!(cache.read(1, 1, 65).0[128..], [6421.0, 6431.0]);
+    }
+
+    #[test]
+    fn the_context_length_is_the_limit() {
+        let mut cache = Cache::new(2, 3, 2, 70);
+        fill(&mut cache, 69);
+        cache.reserve(1).unwrap();
+        let error = cache.reserve(2).unwrap_err();
+        let text = "71 tokens exceed the model's context length of 70";
+        assert_eq!((error.status(), error.message()), (Status::InvalidArgument, text));
+        let error = Cache::new(1, 1 << 20, 1 << 20, usize::MAX).reserve(1 << 30).unwrap_err();
+        assert_eq!(error.status(), Status::OutOfMemory);
+    }
+}

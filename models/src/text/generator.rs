@@ -1,0 +1,256 @@
+//! The generator: text in, text out.
+
+use super::cache::Cache;
+use super::config::{Config, vocabulary};
+use super::conversation::Conversation;
+use super::fault;
+use super::llama::Llama;
+use super::options::{GenerateOptions, Generation, OpenOptions, Progress};
+use super::run::Run;
+use super::stream::TextStream;
+use super::template::{Message, Template};
+use super::tokenizer::Tokenizer;
+use super::weights::Weights;
+use crate::gguf::Gguf;
+use adead::device::DeviceKind;
+use adead::{Context, ContextOptions, Error, Result, Status};
+use std::path::Path;
+use std::sync::Arc;
+
+/// A model that writes text. Clones share it; threads may too.
+///
+/// ```no_run
+/// use adead_models::TextGenerator;
+/// use adead_models::text::{GenerateOptions, Message};
+///
+/// let model = TextGenerator::open("SmolLM2-135M-Instruct.Q4_1.gguf")?;
+/// let answer = model.chat(&[Message::user("Why is the sky blue?")], &GenerateOptions::default())?;
+/// println!("{}", answer.text);
+/// # Ok::<(), adead::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct TextGenerator(Arc<Inner>);
+
+/// What clones share.
+pub(crate) struct Inner {
+    pub model: Llama,
+    pub tokenizer: Tokenizer,
+    /// The source of the chat template, if the file has one.
+    template: Option<String>,
+    /// For what the CPU does: choices, sums.
+    pub cpu: Context,
+    pub context_length: usize,
+    pub chunk: usize,
+    progress: Option<Progress>,
+}
+
+/// Tokens that are computed at once, if the caller doesn't say it.
+const CHUNK: usize = 512;
+
+impl Inner {
+    /// Makes the cache of a sequence.
+    pub fn cache(&self) -> Cache {
+        self.model.cache(self.context_length)
+    }
+
+    /// Tells the caller how much of a prompt is computed.
+    pub fn tell(&self, done: usize, all: usize) {
+        if let Some(progress) = &self.progress {
+            progress(done, all);
+        }
+    }
+
+    /// Returns messages as tokens, with the beginning of an answer.
+    pub fn prompt(&self, messages: &[Message]) -> Result<Vec<u32>> {
+        let Some(template) = &self.template else {
+            let text = "the model's file has no chat template (tokenizer.chat_template): pass a prompt instead of messages";
+            return Err(Error::new(Status::Unsupported, text));
+        };
+        let vocabulary = self.tokenizer.vocabulary();
+        let (bos, eos) = (vocabulary.text(vocabulary.bos), vocabulary.text(vocabulary.eos));
+        self.tokenizer.encode(&Template::new(template)?.render(messages, bos, eos)?)
+    }
+}
+
+impl TextGenerator {
+    /// Opens a model in a GGUF file, for the CPU: [`open_with`](TextGenerator::open_with) with default options.
+    ///
+    /// # Errors
+    /// Those of [`open_with`](TextGenerator::open_with).
+    pub fn open(path: impl AsRef<Path>) -> Result<TextGenerator> {
+        TextGenerator::open_with(path, &OpenOptions::default())
+    }
+
+    /// Opens a model in a GGUF file, which is read into memory.
+    ///
+    /// The architectures `llama`, `qwen2` and `qwen3` are supported, with the tokenizers `gpt2` (gpt-2, llama-bpe, qwen2, smollm)
+    /// and `llama`.
+    ///
+    /// # Errors
+    /// `io` if the file can't be read, `invalid_argument`, `dtype_mismatch` and `shape_mismatch` if it is malformed, lacks a
+    /// tensor or has one of another shape, `unsupported` for a model of another kind, and the errors of opening a device.
+    pub fn open_with(path: impl AsRef<Path>, options: &OpenOptions) -> Result<TextGenerator> {
+        TextGenerator::of(Gguf::open(path.as_ref())?, path.as_ref(), options)
+    }
+
+    /// Opens a model as [`open_with`](TextGenerator::open_with) does, and maps the file: weights are read when they are used, and
+    /// processes share their memory.
+    ///
+    /// # Errors
+    /// Those of [`open_with`](TextGenerator::open_with).
+    ///
+    /// # Safety
+    /// The file must not change while the model lives. If it gets shorter, reading it ends the process with SIGBUS.
+    pub unsafe fn map(path: impl AsRef<Path>, options: &OpenOptions) -> Result<TextGenerator> {
+        // SAFETY: passed on.
+        TextGenerator::of(unsafe { Gguf::map(path.as_ref()) }?, path.as_ref(), options)
+    }
+
+    fn of(gguf: Gguf, path: &Path, options: &OpenOptions) -> Result<TextGenerator> {
+        let gguf = Arc::new(gguf);
+        let config = Config::read(&gguf, path)?;
+        let tokenizer = Tokenizer::new(vocabulary(&gguf, path)?)
+            .map_err(|error| fault(error.status(), path, error.message()))?;
+        let refused = |text: String| Err(Error::new(Status::InvalidArgument, text));
+        let context_length = match options.context_length {
+            Some(length) if length == 0 || length > config.context_length => {
+                return refused(format!(
+                    "a context length of {length}; it must be from 1 to the model's {}",
+                    config.context_length
+                ));
+            }
+            length => length.unwrap_or(config.context_length),
+        };
+        let chunk = options.chunk.unwrap_or(CHUNK);
+        if chunk == 0 {
+            return refused("a chunk has at least 1 token, not 0".into());
+        }
+        let context = match &options.context {
+            Some(context) => context.clone(),
+            None => {
+                let device = options.device.as_deref().unwrap_or(DeviceKind::Cpu.name());
+                Context::with_options(device, &ContextOptions { threads: options.threads, ..Default::default() })?
+            }
+        };
+        let context = context.undivided()?;
+        let cpu = if context.is_host_only() { context.clone() } else { Context::open(DeviceKind::Cpu.name())? };
+        let template = gguf.optional::<&str>("tokenizer.chat_template")?.map(str::to_owned);
+        let model = Llama::new(config, &Weights::new(gguf, path), &context)?;
+        let (words, rows) = (tokenizer.vocabulary().tokens.len(), model.vocabulary());
+        if words > rows {
+            let text = format!("the tokenizer has {words} tokens and the table of their embeddings {rows} rows");
+            return Err(fault(Status::ShapeMismatch, path, text));
+        }
+        let progress = options.progress.clone();
+        Ok(TextGenerator(Arc::new(Inner { model, tokenizer, template, cpu, context_length, chunk, progress })))
+    }
+
+    pub(crate) fn inner(&self) -> &Arc<Inner> {
+        &self.0
+    }
+
+    /// Returns the context that it computes on.
+    pub fn context(&self) -> &Context {
+        self.0.model.context()
+    }
+
+    /// Returns the number of tokens that a sequence may have.
+    pub fn context_length(&self) -> usize {
+        self.0.context_length
+    }
+
+    /// Returns the number of tokens that the model tells apart: the length of a row of logits.
+    pub fn vocabulary(&self) -> usize {
+        self.0.model.vocabulary()
+    }
+
+    /// Returns the number of values of a hidden state.
+    pub fn width(&self) -> usize {
+        self.0.model.width()
+    }
+
+    /// Returns a text's tokens. The text of a special token, such as `<|im_start|>`, becomes that token. A first token (bos) is
+    /// added if the model's file says so, unless the text has it, and a last one (eos).
+    ///
+    /// # Errors
+    /// `invalid_argument` if the tokenizer refuses the text.
+    pub fn tokenize(&self, text: &str) -> Result<Vec<u32>> {
+        self.0.tokenizer.encode(text)
+    }
+
+    /// Returns messages as tokens, as [`chat`](TextGenerator::chat) reads them: written by the model's chat template, with the
+    /// beginning of an answer.
+    ///
+    /// # Errors
+    /// `unsupported` if the model's file has no chat template, `invalid_argument` if the template refuses the messages.
+    pub fn tokenize_messages(&self, messages: &[Message]) -> Result<Vec<u32>> {
+        self.0.prompt(messages)
+    }
+
+    /// Returns the text of tokens. Special tokens have none, bytes that are not UTF-8 become U+FFFD.
+    pub fn detokenize(&self, tokens: &[u32]) -> String {
+        self.0.tokenizer.decode(tokens)
+    }
+
+    /// Whether the model's file has a chat template.
+    pub fn has_chat_template(&self) -> bool {
+        self.0.template.is_some()
+    }
+
+    /// Generates the text that follows a prompt.
+    ///
+    /// # Errors
+    /// `invalid_argument` for a prompt without tokens or with more than the context length, and for options outside their ranges;
+    /// the errors of the device.
+    pub fn generate(&self, prompt: &str, options: &GenerateOptions) -> Result<Generation> {
+        self.stream(prompt, options)?.collect_all()
+    }
+
+    /// Generates the text that follows a prompt, piece by piece. Work begins with the first piece.
+    ///
+    /// # Errors
+    /// Those of [`generate`](TextGenerator::generate).
+    pub fn stream(&self, prompt: &str, options: &GenerateOptions) -> Result<TextStream> {
+        self.stream_tokens(self.tokenize(prompt)?, options)
+    }
+
+    /// Generates the text that follows these tokens, piece by piece.
+    ///
+    /// # Errors
+    /// Those of [`generate`](TextGenerator::generate).
+    pub fn stream_tokens(&self, prompt: Vec<u32>, options: &GenerateOptions) -> Result<TextStream> {
+        Ok(self.stream_of(Run::new(&self.0, self.0.cache(), prompt, options)?))
+    }
+
+    /// Generates an answer to messages, which the model's chat template writes as a prompt.
+    ///
+    /// # Errors
+    /// Those of [`generate`](TextGenerator::generate) and [`tokenize_messages`](TextGenerator::tokenize_messages).
+    pub fn chat(&self, messages: &[Message], options: &GenerateOptions) -> Result<Generation> {
+        self.chat_stream(messages, options)?.collect_all()
+    }
+
+    /// Generates an answer to messages, piece by piece.
+    ///
+    /// # Errors
+    /// Those of [`chat`](TextGenerator::chat).
+    pub fn chat_stream(&self, messages: &[Message], options: &GenerateOptions) -> Result<TextStream> {
+        self.stream_tokens(self.tokenize_messages(messages)?, options)
+    }
+
+    /// Begins a conversation, behind messages such as one of the system. It keeps what is computed from one answer to the next.
+    pub fn conversation(&self, messages: Vec<Message>) -> Conversation {
+        Conversation::new(self.clone(), messages)
+    }
+
+    pub(crate) fn stream_of(&self, run: Run) -> TextStream {
+        TextStream::new(self.clone(), run)
+    }
+}
+
+impl std::fmt::Debug for TextGenerator {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (vocabulary, length) = (self.vocabulary(), self.context_length());
+        write!(f, "TextGenerator({vocabulary} tokens, context length {length}, {:?})", self.context())
+    }
+}

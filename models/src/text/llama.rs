@@ -1,0 +1,227 @@
+//! The forward pass: from tokens to what a model says about the next ones.
+
+use super::cache::Cache;
+use super::config::Config;
+use super::rope::Rope;
+use super::weights::{Linear, Table, Weights};
+use adead::{Attrs, Context, DType, Meta, Op, Result, Shape, Tensor, View};
+
+/// A model's network.
+pub(crate) struct Llama {
+    config: Config,
+    context: Context,
+    words: Table,
+    rope: Rope,
+    layers: Vec<Layer>,
+    norm: Tensor,
+    head: Linear,
+    vocabulary: usize,
+}
+
+struct Layer {
+    attention_norm: Tensor,
+    query: Linear,
+    key: Linear,
+    value: Linear,
+    /// The norms of each head's queries and keys.
+    query_norm: Option<Tensor>,
+    key_norm: Option<Tensor>,
+    output: Linear,
+    feed_norm: Tensor,
+    gate: Linear,
+    up: Linear,
+    down: Linear,
+}
+
+/// Which tokens of a step the caller wants to know more of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    None,
+    Last,
+    All,
+}
+
+/// The next tokens of a sequence.
+pub(crate) struct Step<'a> {
+    pub cache: &'a mut Cache,
+    pub tokens: &'a [u32],
+    pub wanted: Wanted,
+}
+
+impl Llama {
+    /// Finds a model's weights. `invalid_argument` for a missing one, `shape_mismatch` for one of another shape.
+    pub fn new(config: Config, weights: &Weights, context: &Context) -> Result<Llama> {
+        let Config { width, heads, kv_heads, head_width, hidden, .. } = config;
+        let vocabulary = weights.rows("token_embd.weight")?;
+        let layer = |number: usize| -> Result<Layer> {
+            let name = |rest: &str| format!("blk.{number}.{rest}");
+            let linear = |rest: &str, inputs, outputs| weights.linear(&name(rest), inputs, outputs, context);
+            Ok(Layer {
+                attention_norm: weights.vector(&name("attn_norm.weight"), width)?,
+                query: linear("attn_q", width, heads * head_width)?,
+                key: linear("attn_k", width, kv_heads * head_width)?,
+                value: linear("attn_v", width, kv_heads * head_width)?,
+                query_norm: weights.optional_vector(&name("attn_q_norm.weight"), head_width)?,
+                key_norm: weights.optional_vector(&name("attn_k_norm.weight"), head_width)?,
+                output: linear("attn_output", heads * head_width, width)?,
+                feed_norm: weights.vector(&name("ffn_norm.weight"), width)?,
+                gate: linear("ffn_gate", width, hidden)?,
+                up: linear("ffn_up", width, hidden)?,
+                down: linear("ffn_down", hidden, width)?,
+            })
+        };
+        let layers = (0..config.layers).map(layer).collect::<Result<Vec<_>>>()?;
+        let factors = weights.optional_vector("rope_freqs.weight", head_width / 2)?;
+        let factors = factors.as_ref().map(|factors| factors.as_slice::<f32>()).transpose()?;
+        // Without a matrix of its own the head uses the table of words.
+        let head = if weights.contains("output.weight") { "output" } else { "token_embd" };
+        Ok(Llama {
+            words: weights.table("token_embd.weight", vocabulary, width)?,
+            rope: Rope::new(config.rope_base, head_width, config.scaling, factors),
+            norm: weights.vector("output_norm.weight", width)?,
+            head: weights.linear(head, width, vocabulary, context)?,
+            context: context.clone(),
+            config,
+            layers,
+            vocabulary,
+        })
+    }
+
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+
+    /// Returns the number of values between layers.
+    pub fn width(&self) -> usize {
+        self.config.width
+    }
+
+    /// Returns the number of tokens that it tells apart.
+    pub fn vocabulary(&self) -> usize {
+        self.vocabulary
+    }
+
+    /// Makes the cache of a sequence of at most so many tokens.
+    pub fn cache(&self, most: usize) -> Cache {
+        let Config { layers, kv_heads, head_width, .. } = self.config;
+        Cache::new(layers, kv_heads, head_width, most)
+    }
+
+    /// Computes the next tokens of sequences, and adds them to the caches. Returns the last hidden states of those that are
+    /// wanted, `[wanted, width]`, in their order, or `None` if none is.
+    ///
+    /// A row's bits depend on its own sequence alone: products, norms and functions compute each row on its own, and attention
+    /// goes through the keys in blocks of 64 from the first one on. So neither the other sequences nor the number of tokens in a
+    /// step change them. After an error no cache has changed.
+    pub fn forward(&self, steps: &mut [Step<'_>]) -> Result<Option<Tensor>> {
+        let (mut positions, mut wanted) = (Vec::new(), Vec::new());
+        for step in &mut *steps {
+            step.cache.reserve(step.tokens.len())?;
+            let (first, rows) = (positions.len() as u32, step.tokens.len() as u32);
+            wanted.extend(match step.wanted {
+                Wanted::None => 0..0,
+                Wanted::Last => first + rows.saturating_sub(1)..first + rows,
+                Wanted::All => first..first + rows,
+            });
+            let before = step.cache.length();
+            positions.extend(before..before + step.tokens.len());
+        }
+        if positions.is_empty() {
+            return Ok(None);
+        }
+        let tables = self.rope.tables(&positions)?;
+        let mut x = self.words.lookup(steps.iter().flat_map(|step| step.tokens))?;
+        for (number, layer) in self.layers.iter().enumerate() {
+            x = self.layer(number, layer, &x, &tables, steps)?;
+        }
+        for step in steps {
+            step.cache.advance(step.tokens.len());
+        }
+        if wanted.is_empty() {
+            return Ok(None);
+        }
+        if wanted.len() < positions.len() {
+            x = self.context.embedding(&x, &Tensor::new(&wanted, &[wanted.len()])?)?;
+        }
+        self.context.rmsnorm(&x, Some(&self.norm), self.config.eps).map(Some)
+    }
+
+    /// Returns the logits of hidden states, `[rows, vocabulary]`.
+    pub fn logits(&self, hidden: &Tensor) -> Result<Tensor> {
+        self.head.apply(hidden)
+    }
+
+    fn layer(
+        &self,
+        number: usize,
+        layer: &Layer,
+        x: &Tensor,
+        (cos, sin): &(Tensor, Tensor),
+        steps: &mut [Step<'_>],
+    ) -> Result<Tensor> {
+        let (context, eps) = (&self.context, self.config.eps);
+        let Config { heads, kv_heads, head_width, ref architecture, .. } = self.config;
+        let rows = x.dims()[0];
+        let normed = context.rmsnorm(x, Some(&layer.attention_norm), eps)?;
+        let rotated = |linear: &Linear, norm: &Option<Tensor>, heads: usize| {
+            let mut x = linear.apply(&normed)?.reshape(&[rows, heads, head_width])?;
+            if let Some(norm) = norm {
+                x = context.rmsnorm(&x, Some(norm), eps)?;
+            }
+            context.rope(&x, cos, sin, architecture.interleaved)
+        };
+        let queries = rotated(&layer.query, &layer.query_norm, heads)?;
+        let keys = rotated(&layer.key, &layer.key_norm, kv_heads)?;
+        let values = layer.value.apply(&normed)?;
+        let (keys, values) = (keys.as_slice::<f32>()?, values.as_slice::<f32>()?);
+        let (mut attended, mut first, row) = (Vec::with_capacity(steps.len()), 0, kv_heads * head_width);
+        for step in steps {
+            let count = step.tokens.len();
+            if count > 0 {
+                let own = first * row..(first + count) * row;
+                step.cache.write(number, &keys[own.clone()], &values[own]);
+                attended.push(self.attention(number, &queries.rows(first, count)?, step.cache)?);
+                first += count;
+            }
+        }
+        let x = context.add(x, &layer.output.apply(&self.joined(attended)?)?)?;
+        let normed = context.rmsnorm(&x, Some(&layer.feed_norm), eps)?;
+        let gate = context.silu(&layer.gate.apply(&normed)?)?;
+        let between = context.mul(&gate, &layer.up.apply(&normed)?)?;
+        context.add(&x, &layer.down.apply(&between)?)
+    }
+
+    /// Computes a sequence's attention of its last rows, `[rows, heads, head_width]`, as `[rows, heads·head_width]`. A head's keys
+    /// and values are used where the cache has them.
+    fn attention(&self, layer: usize, queries: &Tensor, cache: &Cache) -> Result<Tensor> {
+        let Config { heads, kv_heads, head_width, .. } = self.config;
+        let (context, rows, group) = (&self.context, queries.dims()[0], heads / kv_heads);
+        // One row has the same order in memory.
+        let queries = match rows {
+            1 => queries.reshape(&[heads, 1, head_width])?,
+            _ => context.permute(queries, &[1, 0, 2])?,
+        };
+        let known = cache.length() + rows;
+        let meta = Meta::new(DType::F32, Shape::new(&[1, known, head_width])?);
+        let attrs = Attrs { causal: true, ..Attrs::DEFAULT };
+        let head = |head: usize| {
+            let (keys, values) = cache.read(layer, head, known);
+            let (keys, values) = (View::f32(keys, &meta)?, View::f32(values, &meta)?);
+            let queries = queries.rows(head * group, group)?;
+            context.run_views(Op::Attention, &attrs, &[Some(queries.view()), Some(keys), Some(values), None])
+        };
+        let attended = self.joined((0..kv_heads).map(head).collect::<Result<Vec<_>>>()?)?;
+        match rows {
+            1 => attended.reshape(&[1, heads * head_width]),
+            _ => context.permute(&attended, &[1, 0, 2])?.reshape(&[rows, heads * head_width]),
+        }
+    }
+
+    /// Joins tensors along their first axis.
+    fn joined(&self, mut parts: Vec<Tensor>) -> Result<Tensor> {
+        match parts.len() {
+            1 => Ok(parts.swap_remove(0)),
+            _ => self.context.concat(&parts.iter().collect::<Vec<_>>(), 0),
+        }
+    }
+}

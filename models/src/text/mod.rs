@@ -1,0 +1,39 @@
+//! Text generation with models in GGUF files, with the same bits everywhere.
+//!
+//! [`TextGenerator`] opens a file and writes text: `docs/text-generation.md` is the guide.
+
+mod batch;
+mod blocks;
+mod cache;
+mod config;
+mod conversation;
+mod generator;
+mod llama;
+mod options;
+mod philox;
+mod pieces;
+mod rope;
+mod run;
+mod sampling;
+mod scores;
+mod stops;
+mod stream;
+mod template;
+mod tokenizer;
+mod vocabulary;
+mod weights;
+
+pub use conversation::Conversation;
+pub use generator::TextGenerator;
+pub use options::{Finish, GenerateOptions, Generation, OpenOptions, Progress};
+pub use sampling::Sampling;
+pub use stream::TextStream;
+pub use template::Message;
+
+use adead::{Error, Status};
+use std::path::Path;
+
+/// An error about a model's file.
+fn fault(status: Status, path: &Path, text: impl std::fmt::Display) -> Error {
+    Error::new(status, format!("{}: {text}", path.display()))
+}

@@ -1,0 +1,60 @@
+//! Philox4x32-10: random numbers that are a function of a key and a counter. Salmon, Moraes, Dror, Shaw: "Parallel random numbers:
+//! as easy as 1, 2, 3", 2011.
+
+/// The multipliers, and what a round adds to the key.
+const MULTIPLIERS: [u32; 2] = [0xd251_1f53, 0xcd9e_8d57];
+const KEY_STEPS: [u32; 2] = [0x9e37_79b9, 0xbb67_ae85];
+const ROUNDS: usize = 10;
+
+/// Returns the four words of a counter under a key.
+pub(crate) fn philox(mut counter: [u32; 4], mut key: [u32; 2]) -> [u32; 4] {
+    for _ in 0..ROUNDS {
+        let products = [0, 1].map(|i| u64::from(MULTIPLIERS[i]) * u64::from(counter[2 * i]));
+        let [high, low] = [products.map(|product| (product >> 32) as u32), products.map(|product| product as u32)];
+        counter = [high[1] ^ counter[1] ^ key[0], low[1], high[0] ^ counter[3] ^ key[1], low[0]];
+        key = [0, 1].map(|i| key[i].wrapping_add(KEY_STEPS[i]));
+    }
+    counter
+}
+
+/// Returns the number in [0, 1), a multiple of 2⁻²⁴, for the token at a position of a sequence: the first word of the counter
+/// (position, the sequence's low and high word, 0) under the key (the seed's low and high word).
+pub(crate) fn uniform(seed: u64, sequence: u64, position: u32) -> f32 {
+    let words = |number: u64| [number as u32, (number >> 32) as u32];
+    let [low, high] = words(sequence);
+    let [word, ..] = philox([position, low, high, 0], words(seed));
+    // 24 bits are exact in f32.
+    (word >> 8) as f32 * (1.0 / (1 << 24) as f32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn known_answers_of_random123() {
+        let all = u32::MAX;
+        for (counter, key, expected) in [
+            ([0; 4], [0; 2], [0x6627_e8d5, 0xe169_c58d, 0xbc57_ac4c, 0x9b00_dbd8]),
+            ([all; 4], [all; 2], [0x408f_276d, 0x41c8_3b0e, 0xa20b_c7c6, 0x6d54_51fd]),
+            (
+                [0x243f_6a88, 0x85a3_08d3, 0x1319_8a2e, 0x0370_7344],
+                [0xa409_3822, 0x299f_31d0],
+                [0xd16c_fe09, 0x94fd_cceb, 0x5001_e420, 0x2412_6ea1],
+            ),
+        ] {
+            assert_eq!(philox(counter, key), expected, "{counter:x?} {key:x?}");
+        }
+    }
+
+    #[test]
+    fn a_number_depends_on_every_word_and_is_below_one() {
+        let plain = uniform(7, 0, 0);
+        assert_eq!(plain, uniform(7, 0, 0));
+        let others = [uniform(8, 0, 0), uniform(7 | 1 << 40, 0, 0), uniform(7, 1, 0), uniform(7, 1 << 40, 0), uniform(7, 0, 1)];
+        assert!(others.iter().all(|&other| other != plain), "{plain} {others:?}");
+        assert_eq!(uniform(0, 0, 0), (0x6627_e8d5u32 >> 8) as f32 / 16_777_216.0);
+        let most = (0..100_000).map(|position| uniform(1, 2, position)).fold(0.0, f32::max);
+        assert!((0.999..1.0).contains(&most), "{most}");
+    }
+}

@@ -1,0 +1,99 @@
+//! Text as it is generated.
+
+use super::generator::{Inner, TextGenerator};
+use super::options::{Finish, Generation};
+use super::run::Run;
+use adead::Result;
+
+/// A text that is being generated: an iterator of its pieces. A piece is not empty, ends between characters, and may have several
+/// tokens. After an error nothing follows.
+pub struct TextStream {
+    generator: TextGenerator,
+    run: Run,
+    failed: bool,
+}
+
+impl TextStream {
+    pub(crate) fn new(generator: TextGenerator, run: Run) -> TextStream {
+        TextStream { generator, run, failed: false }
+    }
+
+    /// Returns the tokens of the answer so far.
+    pub fn tokens(&self) -> &[u32] {
+        self.run.answer()
+    }
+
+    /// Returns the number of the prompt's tokens.
+    pub fn prompt_tokens(&self) -> usize {
+        self.run.prompt_tokens()
+    }
+
+    /// Returns why the text ended, or `None` before its end.
+    pub fn finish(&self) -> Option<Finish> {
+        self.run.finish
+    }
+
+    /// Computes the prompt but for its last token, which is computed with the first one of the answer. The iterator does so too;
+    /// this is for callers that measure both.
+    pub fn start(&mut self) -> Result<()> {
+        let inner: &Inner = self.generator.inner();
+        let all = self.run.tokens.len();
+        while self.run.finish.is_none() && self.run.left() > 1 {
+            let most = inner.chunk.min(self.run.left() - 1);
+            inner.model.forward(&mut [self.run.step(most).0])?;
+            inner.tell(self.run.cache.length(), all);
+        }
+        Ok(())
+    }
+
+    /// Returns the whole text, computing what is left.
+    pub fn collect_all(mut self) -> Result<Generation> {
+        let text = self.by_ref().collect::<Result<String>>()?;
+        Ok(self.run.generation(text))
+    }
+
+    pub(crate) fn into_run(self) -> Run {
+        self.run
+    }
+
+    pub(crate) fn advance(&mut self) -> Result<String> {
+        let inner: &Inner = self.generator.inner();
+        let prompt = self.run.answer().is_empty();
+        loop {
+            let (step, complete) = self.run.step(inner.chunk);
+            let hidden = inner.model.forward(&mut [step])?;
+            if prompt {
+                inner.tell(self.run.cache.length(), self.run.tokens.len());
+            }
+            if let Some(hidden) = hidden.filter(|_| complete) {
+                let logits = inner.model.logits(&hidden)?;
+                return self.run.take(inner, logits.as_slice()?);
+            }
+        }
+    }
+}
+
+impl Iterator for TextStream {
+    type Item = Result<String>;
+
+    fn next(&mut self) -> Option<Result<String>> {
+        while !self.failed && self.run.finish.is_none() {
+            match self.advance() {
+                Ok(text) if text.is_empty() => {}
+                Ok(text) => return Some(Ok(text)),
+                Err(error) => {
+                    self.failed = true;
+                    return Some(Err(error));
+                }
+            }
+        }
+        None
+    }
+}
+
+impl std::fmt::Debug for TextStream {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (prompt, tokens) = (self.prompt_tokens(), self.tokens().len());
+        write!(f, "TextStream({prompt} tokens of the prompt, {tokens} of the answer, {:?})", self.finish())
+    }
+}
