@@ -3,9 +3,11 @@
 use super::blocks;
 use super::fault;
 use crate::gguf::{Gguf, TensorInfo};
+use adead::contract::BlockFormat;
 use adead::nn::{self, Layer};
-use adead::{Context, Error, Result, Status, Tensor};
+use adead::{Context, DType, Error, Meta, Result, Shape, Status, Tensor};
 use std::path::{Path, PathBuf};
+use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// A file whose tensors are taken by name and shape.
@@ -33,9 +35,8 @@ impl Weights {
             let text = format!("the tensor '{name}' is {:?}; it must be {dims:?}", info.dims());
             return Err(fault(Status::ShapeMismatch, &self.path, text));
         }
-        blocks::check(info.kind()).map_err(|error| {
-            fault(error.status(), &self.path, format!("the tensor '{name}': {}", error.message()))
-        })?;
+        blocks::check(info.kind())
+            .map_err(|error| fault(error.status(), &self.path, format!("the tensor '{name}': {}", error.message())))?;
         Ok(Stored { gguf: self.gguf.clone(), info: info.clone() })
     }
 
@@ -53,7 +54,11 @@ impl Weights {
     pub fn linear(&self, prefix: &str, inputs: usize, outputs: usize, context: &Context) -> Result<Linear> {
         let bias = self.optional_vector(&format!("{prefix}.bias"), outputs)?;
         let stored = self.stored(&format!("{prefix}.weight"), &[outputs, inputs])?;
-        Ok(Linear { stored, bias, context: context.clone(), layer: OnceLock::new(), making: Mutex::new(()) })
+        let matrix = match blocks::format(stored.info.kind()) {
+            Some(format) => Matrix::Blocks(stored.bytes(outputs)?, format),
+            None => Matrix::Floats { stored, layer: OnceLock::new(), making: Mutex::new(()) },
+        };
+        Ok(Linear { matrix, bias, context: context.clone() })
     }
 
     /// Returns the table of a name, `[rows, width]`.
@@ -74,36 +79,56 @@ struct Stored {
 }
 
 impl Stored {
+    /// Returns its bytes as a u8 tensor of so many rows, in the memory of the file.
+    fn bytes(&self, rows: usize) -> Result<Tensor> {
+        let bytes = self.gguf.bytes(&self.info);
+        let meta = Meta::new(DType::U8, Shape::new(&[rows, bytes.len() / rows.max(1)])?);
+        // SAFETY: the memory has these bytes, which are initialised, and lives as long as the file, which the tensor keeps. Nothing
+        // writes it: who maps a file vouches that nothing else does.
+        unsafe { Tensor::foreign(NonNull::from(bytes).cast(), &meta, Box::new(self.gguf.clone())) }
+    }
+
     /// Returns all of it as f32.
     fn tensor(&self) -> Result<Tensor> {
         Tensor::new(&blocks::floats(self.info.kind(), self.gguf.bytes(&self.info))?, self.info.dims())
     }
 }
 
-/// A product with a matrix of the file, made ready when it is first used.
+/// A product with a matrix of the file.
 pub(crate) struct Linear {
-    stored: Stored,
+    matrix: Matrix,
     bias: Option<Tensor>,
     context: Context,
-    layer: OnceLock<nn::Linear>,
-    /// Held by the thread that makes the layer.
-    making: Mutex<()>,
+}
+
+enum Matrix {
+    /// Quantised blocks, `[outputs, bytes of a row]`, where the file has them.
+    Blocks(Tensor, BlockFormat),
+    /// Floats, made ready for products when they are first used.
+    Floats { stored: Stored, layer: OnceLock<nn::Linear>, making: Mutex<()> },
 }
 
 impl Linear {
     /// Computes `x·Wᵀ + bias` for x of `[rows, inputs]`.
     pub fn apply(&self, x: &Tensor) -> Result<Tensor> {
-        if let Some(layer) = self.layer.get() {
-            return layer.forward(x);
+        let (stored, layer, making) = match &self.matrix {
+            Matrix::Blocks(matrix, format) => {
+                let y = self.context.quantized_matmul(x, matrix, *format)?;
+                return self.bias.as_ref().map_or(Ok(y.clone()), |bias| self.context.add(&y, bias));
+            }
+            Matrix::Floats { stored, layer, making } => (stored, layer, making),
+        };
+        if layer.get().is_none() {
+            let _making = making.lock().unwrap_or_else(PoisonError::into_inner);
+            if layer.get().is_none() {
+                // No other thread is here, so the cell is empty.
+                let _ = layer.set(nn::Linear::new(&stored.tensor()?, self.bias.as_ref(), &self.context)?);
+            }
         }
-        let making = self.making.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.layer.get().is_none() {
-            let layer = nn::Linear::new(&self.stored.tensor()?, self.bias.as_ref(), &self.context)?;
-            // No other thread is here.
-            let _ = self.layer.set(layer);
+        match layer.get() {
+            Some(layer) => layer.forward(x),
+            None => unreachable!("the layer was made"),
         }
-        drop(making);
-        self.apply(x)
     }
 }
 
