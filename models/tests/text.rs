@@ -119,7 +119,10 @@ fn texts_join_and_leave_batches_without_a_change() {
     let options = options(3, WARM);
     let together = model.generate_batch(&many, &options).unwrap();
     let last = Sampling { sequence: 69, ..WARM };
-    assert_eq!(together[69], model.generate(&many[69], &GenerateOptions { sampling: last, ..options.clone() }).unwrap());
+    assert_eq!(
+        together[69],
+        model.generate(&many[69], &GenerateOptions { sampling: last, ..options.clone() }).unwrap()
+    );
     assert!(model.generate_batch::<&str>(&[], &options).unwrap().is_empty());
     assert!(model.generate_batch(&["a", ""], &options).is_err());
 }
@@ -215,7 +218,10 @@ fn an_embedding_is_the_mean_of_hidden_states() {
 #[test]
 fn progress_is_told_by_chunk() {
     let told = Arc::new(Mutex::new(Vec::new()));
-    let progress = { let told = told.clone(); move |done, all| told.lock().unwrap().push((done, all)) };
+    let progress = {
+        let told = told.clone();
+        move |done, all| told.lock().unwrap().push((done, all))
+    };
     let model = with("llama", OpenOptions { chunk: Some(4), progress: Some(Arc::new(progress)), ..Default::default() });
     let answer = model.generate("abcdefghij", &options(3, WARM)).unwrap();
     assert_eq!((answer.prompt_tokens, told.lock().unwrap().clone()), (10, vec![(4, 10), (8, 10), (10, 10)]));

@@ -91,7 +91,10 @@ fn a_conversation_goes_on_as_if_it_were_computed_again() {
     for text in ["the ferry", "came", "in"] {
         messages.push(Message::user(text));
         let mut heard = String::new();
-        let hear = |piece: &str| { heard += piece; Ok(()) };
+        let hear = |piece: &str| {
+            heard += piece;
+            Ok(())
+        };
         let answer = conversation.say(text, &options, hear).unwrap();
         assert_eq!(answer, model.chat(&messages, &options).unwrap());
         assert_eq!(heard, answer.text);
@@ -157,7 +160,10 @@ fn numbered(name: &str, model: &str, key: &str, number: [u8; 4]) -> (Status, Str
 #[test]
 fn other_models_are_refused() {
     let (status, text) = replaced("architecture", "llama", "llama", "lhama");
-    assert_eq!((status, text.as_str()), (Status::Unsupported, "the architecture is 'lhama'; supported are llama, qwen2, qwen3"));
+    assert_eq!(
+        (status, text.as_str()),
+        (Status::Unsupported, "the architecture is 'lhama'; supported are llama, qwen2, qwen3")
+    );
     let (status, text) = replaced("pre", "llama", "smollm", "smelly");
     assert_eq!(status, Status::Unsupported);
     assert!(text.starts_with("tokenizer.ggml.pre is 'smelly'; supported are gpt-2, llama-bpe,"), "{text}");
@@ -205,7 +211,10 @@ fn calls_are_refused_with_the_numbers() {
     let long = message(llama.generate(&"x".repeat(300), &options));
     assert_eq!(long, "the prompt has 300 tokens and the context length is 256: shorten the prompt");
     let sampling = Sampling { top_p: 2.0, ..Default::default() };
-    assert_eq!(message(llama.generate("x", &GenerateOptions { sampling, ..options })), "top_p is 2; it must be from 0 to 1");
+    assert_eq!(
+        message(llama.generate("x", &GenerateOptions { sampling, ..options })),
+        "top_p is 2; it must be from 0 to 1"
+    );
     let text = |tokens: &[u32]| llama.logits(tokens).unwrap_err().message().to_owned();
     assert_eq!(text(&[]), "0 tokens: pass at least 1, and at most the context length of 256");
     assert_eq!(text(&[0; 257]), "257 tokens: pass at least 1, and at most the context length of 256");

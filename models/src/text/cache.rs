@@ -69,7 +69,9 @@ impl Cache {
         let floats = heads.saturating_mul(capacity).saturating_mul(width);
         let mut to = Vec::new();
         if to.try_reserve_exact(floats).is_err() {
-            let text = format!("no memory for {capacity} tokens: {floats} f32 for the keys of a layer, and as many for its values");
+            let text = format!(
+                "no memory for {capacity} tokens: {floats} f32 for the keys of a layer, and as many for its values"
+            );
             return Err(Error::new(Status::OutOfMemory, text));
         }
         to.resize(floats, 0.0);

@@ -55,24 +55,33 @@ impl Config {
         let (width, heads) = (size("embedding_length")?, size("attention.head_count")?);
         let kv_heads = optional("attention.head_count_kv")?.unwrap_or(heads);
         if heads == 0 || kv_heads == 0 || !heads.is_multiple_of(kv_heads) {
-            let text = format!("{heads} heads share {kv_heads} heads of keys; the first must be a multiple of the second");
+            let text =
+                format!("{heads} heads share {kv_heads} heads of keys; the first must be a multiple of the second");
             return Err(fault(Status::InvalidArgument, path, text));
         }
         let head_width = match optional("attention.key_length")? {
             Some(width) => width,
             None if width.is_multiple_of(heads) => width / heads,
             None => {
-                let text = format!("{heads} heads don't divide a width of {width}, and {} is missing", key("attention.key_length"));
+                let text = format!(
+                    "{heads} heads don't divide a width of {width}, and {} is missing",
+                    key("attention.key_length")
+                );
                 return Err(fault(Status::InvalidArgument, path, text));
             }
         };
         for same in ["attention.value_length", "rope.dimension_count"] {
             if let Some(other) = optional(same)?.filter(|&other| other != head_width) {
-                return unsupported(format!("{} is {other} and a head has {head_width} values; they must be equal", key(same)));
+                return unsupported(format!(
+                    "{} is {other} and a head has {head_width} values; they must be equal",
+                    key(same)
+                ));
             }
         }
         if let Some(experts) = optional("expert_count")?.filter(|&experts| experts > 0) {
-            return unsupported(format!("the model is a mixture of {experts} experts; models without experts are supported"));
+            return unsupported(format!(
+                "the model is a mixture of {experts} experts; models without experts are supported"
+            ));
         }
         let (layers, hidden, length) = (size("block_count")?, size("feed_forward_length")?, size("context_length")?);
         if [layers, width, hidden, length, head_width].contains(&0) || !head_width.is_multiple_of(2) {

@@ -63,7 +63,8 @@ impl Inner {
     /// Returns messages as tokens, with the beginning of an answer.
     pub fn prompt(&self, messages: &[Message]) -> Result<Vec<u32>> {
         let Some(template) = &self.template else {
-            let text = "the model's file has no chat template (tokenizer.chat_template): pass a prompt instead of messages";
+            let text =
+                "the model's file has no chat template (tokenizer.chat_template): pass a prompt instead of messages";
             return Err(Error::new(Status::Unsupported, text));
         };
         let vocabulary = self.tokenizer.vocabulary();
@@ -109,8 +110,8 @@ impl TextGenerator {
     fn of(gguf: Gguf, path: &Path, options: &OpenOptions) -> Result<TextGenerator> {
         let gguf = Arc::new(gguf);
         let config = Config::read(&gguf, path)?;
-        let tokenizer = Tokenizer::new(vocabulary(&gguf, path)?)
-            .map_err(|error| fault(error.status(), path, error.message()))?;
+        let tokenizer =
+            Tokenizer::new(vocabulary(&gguf, path)?).map_err(|error| fault(error.status(), path, error.message()))?;
         let refused = |text: String| Err(Error::new(Status::InvalidArgument, text));
         let context_length = match options.context_length {
             Some(length) if length == 0 || length > config.context_length => {

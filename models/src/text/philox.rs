@@ -51,7 +51,8 @@ mod tests {
     fn a_number_depends_on_every_word_and_is_below_one() {
         let plain = uniform(7, 0, 0);
         assert_eq!(plain, uniform(7, 0, 0));
-        let others = [uniform(8, 0, 0), uniform(7 | 1 << 40, 0, 0), uniform(7, 1, 0), uniform(7, 1 << 40, 0), uniform(7, 0, 1)];
+        let others =
+            [uniform(8, 0, 0), uniform(7 | 1 << 40, 0, 0), uniform(7, 1, 0), uniform(7, 1 << 40, 0), uniform(7, 0, 1)];
         assert!(others.iter().all(|&other| other != plain), "{plain} {others:?}");
         assert_eq!(uniform(0, 0, 0), (0x6627_e8d5u32 >> 8) as f32 / 16_777_216.0);
         let most = (0..100_000).map(|position| uniform(1, 2, position)).fold(0.0, f32::max);

@@ -133,7 +133,8 @@ mod tests {
         let pieces = Pieces::new(&vocabulary(Method::BytePairs { pre: String::new(), merges: vec![] }, &tokens));
         let found: Vec<&[u8]> = (0..5).map(|id| pieces.of(id)).collect();
         assert_eq!(found, [&b" a"[..], b"", b"\n", "ß".as_bytes(), b""]);
-        let tokens = [("▁a▁", Kind::Normal), ("<0xE2>", Kind::Byte), ("▁", Kind::UserDefined), ("<unk>", Kind::Unknown)];
+        let tokens =
+            [("▁a▁", Kind::Normal), ("<0xE2>", Kind::Byte), ("▁", Kind::UserDefined), ("<unk>", Kind::Unknown)];
         let scores = Method::Scores { scores: vec![0.0; 4], space_prefix: true };
         let pieces = Pieces::new(&vocabulary(scores, &tokens));
         let found: Vec<&[u8]> = (0..4).map(|id| pieces.of(id)).collect();

@@ -29,7 +29,8 @@ impl Rope {
     /// Returns the cosines and sines of positions, each `[positions, 1, pairs]`: f64, rounded to f32.
     pub fn tables(&self, positions: &[usize]) -> Result<(Tensor, Tensor)> {
         let table = |function: fn(f64) -> f64| {
-            let angles = positions.iter().flat_map(|&position| self.0.iter().map(move |frequency| position as f64 * frequency));
+            let angles =
+                positions.iter().flat_map(|&position| self.0.iter().map(move |frequency| position as f64 * frequency));
             let values: Vec<f32> = angles.map(|angle| function(angle) as f32).collect();
             Tensor::new(&values, &[positions.len(), 1, self.0.len()])
         };

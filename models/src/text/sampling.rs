@@ -77,7 +77,8 @@ impl Sampling {
     /// Chooses the token that follows `before`, with the logits of every token. `cpu` is a context of the CPU alone.
     pub(crate) fn choose(&self, cpu: &Context, logits: &[f32], before: &[u32]) -> Result<u32> {
         if let Some(id) = logits.iter().position(|logit| logit.is_nan()) {
-            let text = format!("the logit of token {id} is NaN: the model's weights are not finite, or too large for f32");
+            let text =
+                format!("the logit of token {id} is NaN: the model's weights are not finite, or too large for f32");
             return Err(Error::new(Status::InvalidArgument, text));
         }
         let penalised = self.penalised(logits, before);
@@ -233,7 +234,9 @@ mod tests {
     #[test]
     fn a_draw_depends_on_seed_sequence_and_position() {
         let logits = vec![0.0; 1000];
-        let at = |seed, sequence, before: &[u32]| Sampling { seed, sequence, ..WARM }.choose(&cpu(), &logits, before).unwrap();
+        let at = |seed, sequence, before: &[u32]| {
+            Sampling { seed, sequence, ..WARM }.choose(&cpu(), &logits, before).unwrap()
+        };
         let first = at(1, 0, &[5]);
         assert_eq!(first, at(1, 0, &[7]), "the tokens before have no part");
         assert_ne!(first, at(2, 0, &[5]));

@@ -92,7 +92,8 @@ mod tests {
 
     #[test]
     fn messages_become_text() {
-        let messages = [Message::system(" Be brief. "), Message::user("Hi"), Message::assistant("Hello"), Message::user("x")];
+        let messages =
+            [Message::system(" Be brief. "), Message::user("Hi"), Message::assistant("Hello"), Message::user("x")];
         let plain = "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\\n' + message.content + '<|im_end|>\\n' }}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
         assert_eq!(
             rendered(plain, &messages[1..2]).unwrap(),

@@ -87,7 +87,8 @@ impl Vocabulary {
             let text = format!("the file names token {id} as a special one, and the vocabulary has {count} tokens");
             return Err(Error::new(Status::InvalidArgument, text));
         }
-        let ending = (0..count).filter(|&id| self.kinds[id] == Kind::Control && ENDS.contains(&self.tokens[id].as_str()));
+        let ending =
+            (0..count).filter(|&id| self.kinds[id] == Kind::Control && ENDS.contains(&self.tokens[id].as_str()));
         let ending: Vec<u32> = ending.map(|id| id as u32).collect();
         self.ends.extend(ending);
         self.ends.extend(self.eos);

@@ -33,9 +33,8 @@ impl Weights {
             let text = format!("the tensor '{name}' is {:?}; it must be {dims:?}", info.dims());
             return Err(fault(Status::ShapeMismatch, &self.path, text));
         }
-        blocks::check(info.kind()).map_err(|error| {
-            fault(error.status(), &self.path, format!("the tensor '{name}': {}", error.message()))
-        })?;
+        blocks::check(info.kind())
+            .map_err(|error| fault(error.status(), &self.path, format!("the tensor '{name}': {}", error.message())))?;
         Ok(Stored { gguf: self.gguf.clone(), info: info.clone() })
     }
 
