@@ -188,7 +188,7 @@ fn help_has_examples_and_exit_codes() {
 #[test]
 fn the_documentation_has_every_option() {
     let docs = std::fs::read_to_string(repository("docs/cli.md")).unwrap();
-    let models: &[&str] = if cfg!(feature = "models") { &["embed", "search", "gguf"] } else { &[] };
+    let models: &[&str] = if cfg!(feature = "models") { &["embed", "search", "generate", "chat", "gguf"] } else { &[] };
     for command in COMMANDS.iter().chain(models) {
         assert!(docs.contains(&format!("adead {command}")), "{command}");
         let help = good(&[command, "--help"]);

@@ -7,7 +7,11 @@ pub mod text;
 pub use sentences::{EmbeddingPart, Embeddings, EncodeOptions, SentenceEncoder};
 pub use text::TextGenerator;
 
-/// The example of the guide runs as a test.
+/// The examples of the guides run as tests.
 #[cfg(doctest)]
-#[doc = include_str!("../../docs/sentences.md")]
-mod guide {}
+mod guides {
+    #[doc = include_str!("../../docs/sentences.md")]
+    mod sentences {}
+    #[doc = include_str!("../../docs/text-generation.md")]
+    mod text_generation {}
+}
