@@ -170,21 +170,32 @@ impl Part {
 
 /// PTX as `registers.rs` reads it.
 fn relative(mut text: &[u8]) -> Vec<u8> {
-    let (mut to, mut all) = (Vec::new(), registers::Last::default());
+    let (mut to, mut numbers) = (Vec::new(), registers::Numbers::new());
     while !text.is_empty() {
         let kind = registers::kind_of(text);
-        let (number, digits) = registers::number_of(&text[kind..]);
+        let (before, rest) = text.split_at(kind.max(1));
+        numbers.pass(before);
+        to.extend(before);
+        text = rest;
+        if kind > 0 && text.first() == Some(&b'<') {
+            numbers.declare(before);
+        }
+        let (number, digits) = registers::number_of(text);
         if kind == 0 || digits == 0 {
-            all.pass(text[0]);
-            to.push(text[0]);
-            text = &text[1..];
             continue;
         }
-        let last = all.of(&text[..kind]);
-        to.extend(&text[..kind]);
-        to.extend(format!("{:+}", number - *last).bytes());
-        *last = number;
-        text = &text[kind + digits..];
+        let age = *numbers.newest(before) - number;
+        to.extend(
+            match age {
+                -1 => "!".to_string(),
+                0..registers::DIGITS => age.to_string(),
+                _ => format!("{:+}", number - *numbers.last()),
+            }
+            .bytes(),
+        );
+        *numbers.newest(before) += i64::from(age == -1);
+        *numbers.last() = number;
+        text = &text[digits..];
     }
     to
 }
