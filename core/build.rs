@@ -8,6 +8,9 @@
 #[path = "src/hal/vulkan/packing.rs"]
 mod packing;
 
+#[path = "src/hal/cuda/instructions.rs"]
+mod instructions;
+
 #[path = "src/hal/cuda/registers.rs"]
 mod registers;
 
@@ -131,7 +134,7 @@ fn cuda(out: &Path) {
     };
     let (mut table, mut machine) = (String::new(), Part::default());
     for family in &MODULES[..6] {
-        // What repeats in machine code are instructions, of 16 bytes; a text ends with zero.
+        // Machine code consists of instructions of 16 bytes; a text ends with zero.
         let (mut ptx, mut places) = (Part::default(), Vec::new());
         let compiled = architectures::COMPILED.contains(family);
         for architecture in architectures::MACHINE_CODE.iter().filter(|_| compiled) {
@@ -155,7 +158,11 @@ fn cuda(out: &Path) {
         );
         table += &format!("Family {{ machine: &{places:?}, ptx: {ptx} }},\n");
     }
-    write(out, "machine", &machine.bytes, [0, 4, 4]);
+    let mut code = machine.bytes.clone();
+    instructions::pack(&mut code);
+    write(out, "machine", &code, [0, 4, 4]);
+    instructions::unpack(&mut code);
+    assert!(code == machine.bytes, "machine code doesn't come back");
     fs::write(out.join("cuda.rs"), format!("[{table}]")).expect("OUT_DIR is writable");
 }
 
