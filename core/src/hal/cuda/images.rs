@@ -1,6 +1,7 @@
 //! The operations' kernels for a GPU: machine code for its architecture, or PTX for its driver to compile.
 
 use super::architectures::{MACHINE_CODE, PTX};
+use super::instructions;
 use super::physical::Physical;
 use super::registers::absolute;
 use crate::error::{Result, fail};
@@ -65,7 +66,12 @@ impl Image {
             match self {
                 Image::MachineCode(place) => {
                     let &(from, to) = machine.get(place)?;
-                    CODE.get_or_init(|| unpack(MACHINE)).as_deref()?.get(from..to)
+                    let code = || {
+                        let mut code = unpack(MACHINE)?;
+                        instructions::unpack(&mut code);
+                        Some(code)
+                    };
+                    CODE.get_or_init(code).as_deref()?.get(from..to)
                 }
                 Image::Ptx(place) => {
                     let text = || ptx.part(place).map(|text| absolute(&text));
