@@ -1,0 +1,410 @@
+// Products of rows with matrices of quantised blocks, and the conversion of blocks to f32. kernels/vulkan/quantized.comp describes the
+// steps.
+#include "glsl.cuh"
+#include "memory.cuh"
+#include "bytes.cuh"
+#include "../vulkan/half.glsl"
+
+#ifdef __CUDA_ARCH__
+extern __shared__ uint4 pieces[];
+#else
+#define pieces (reinterpret_cast<uint4 *>(pool))
+#endif
+#define WORDS (reinterpret_cast<uint *>(pieces))
+
+#define RAW(i) WORDS[i]
+#define UNROLL _Pragma("unroll")
+#include "../vulkan/quantized.glsl"
+
+// The push constants, as lowering writes them.
+struct Product {
+    // Rows of x, or blocks.
+    const void *from;
+    // The cut rows: integers, and the scale and the sum of each unit.
+    uint4 *q;
+    uint2 *q_numbers;
+    // The unpacked blocks: elements as bytes, and for each unit d, m, the two scales as halves, the minimum.
+    uint4 *w, *w_numbers;
+    float *y;
+    // The result's rows and columns, and the units of a row.
+    uint m, n, units;
+    // The steps here of all along K: of 128 units with few rows, of 2 in tiles.
+    uint begin, end, steps;
+    // The matrix's rows in scratch, and the first one's number.
+    uint rows, first;
+    // Elements of x; units; blocks of threads, which share the rows of the matrix.
+    uint count;
+};
+
+const uint THREADS = 128;
+// Shared memory, in words: blocks' bytes come first.
+const uint RAWS = 1100, PITCH = 144;
+
+// Cuts 512 elements of x.
+extern "C" __global__ void __launch_bounds__(128) quantized_cut(const Product p, const uint format, const uint, TABLE) {
+    uint thread = threadIdx.x, first = blockIdx.x * 512 + thread * 4, most = 0;
+    bool there = first < p.count;
+    float x[4];
+#pragma unroll
+    for (uint i = 0; i < 4; i++) {
+        x[i] = there ? static_cast<const float *>(p.from)[first + i] : 0.0f;
+        most = max(most, bits(x[i]) & MAGNITUDE);
+    }
+#pragma unroll
+    for (uint step = 4; step > 0; step /= 2) {
+        most = max(most, __shfl_xor_sync(0xffffffffu, most, step));
+    }
+    if (units_of(format) == 8) {
+#pragma unroll
+        for (uint step = 16; step >= 8; step /= 2) {
+            most = max(most, __shfl_xor_sync(0xffffffffu, most, step));
+        }
+        // A block of 256 is two warps'.
+        WORDS[thread / 32] = most;
+        __syncthreads();
+        most = max(most, WORDS[thread / 32 ^ 1]);
+    }
+    bool finite = most < INFINITY, counts = finite && most >= LEAST_BLOCK;
+    float scale = counts ? of_bits(most) / 127.0f : finite ? 0.0f : of_bits(NAN), factor = counts ? 127.0f / of_bits(most) : 0.0f;
+    uint word = 0;
+    int sum = 0;
+#pragma unroll
+    for (uint i = 0; i < 4; i++) {
+        int integer = counts ? __float2int_rn(x[i] * factor) : 0;
+        word |= (uint(integer) & 255) << 8 * i;
+        sum += integer;
+    }
+#pragma unroll
+    for (uint step = 4; step > 0; step /= 2) {
+        sum += __shfl_xor_sync(0xffffffffu, sum, step);
+    }
+    if (there) {
+        reinterpret_cast<uint *>(p.q)[first / 4] = word;
+        if (thread % 8 == 0) {
+            p.q_numbers[first / 32] = make_uint2(bits(scale), uint(sum));
+        }
+    }
+}
+
+// The pieces of 16 bytes that a thread copies to shared memory: up to three, as 128 units have at most 4,352 bytes, anywhere.
+struct Pieces {
+    uint4 v[3];
+    // The pieces of all threads, and where the first block begins in shared memory.
+    uint count, offset;
+};
+
+// Reads the bytes of whole blocks.
+INLINE Pieces fetch_blocks(const void *from, const uint start, const uint bytes) {
+    Pieces of;
+    size_t at = reinterpret_cast<size_t>(from) + start;
+    of.offset = at % 16;
+    of.count = bytes == 0 ? 0 : (of.offset + bytes + 15) / 16;
+    const uint4 *first = reinterpret_cast<const uint4 *>(at - of.offset);
+#pragma unroll
+    for (uint i = 0; i < 3; i++) {
+        uint piece = threadIdx.x + THREADS * i;
+        of.v[i] = piece < of.count ? first[piece] : make_uint4(0, 0, 0, 0);
+    }
+    return of;
+}
+
+INLINE void put(const Pieces &of) {
+#pragma unroll
+    for (uint i = 0; i < 3; i++) {
+        uint piece = threadIdx.x + THREADS * i;
+        if (piece < of.count) {
+            pieces[piece] = of.v[i];
+        }
+    }
+}
+
+// Where a unit's number is in shared memory.
+INLINE uint place(const uint row, const uint kind, const uint unit) {
+    return RAWS + (row * 4 + kind) * PITCH + unit + unit / 8;
+}
+
+// A step of the kernel below: rows of the matrix, and units of a row.
+struct Step {
+    uint row, rows, first_unit, here;
+};
+
+INLINE Step step_of(const Product &p, const uint group, const uint step, const uint whole, const uint span) {
+    Step of;
+    of.row = group * whole;
+    of.rows = min(p.n - of.row, whole);
+    of.first_unit = step * THREADS;
+    of.here = min(p.units - of.first_unit, span);
+    return of;
+}
+
+INLINE Pieces fetch_step(const Product &p, const Step &of, const uint of_block, const uint bytes) {
+    return fetch_blocks(p.from, (of.row * p.units + of.first_unit) / of_block * bytes, of.rows * of.here / of_block * bytes);
+}
+
+// Several whole rows of the matrix, or 128 units of one at a time. While they are multiplied, the next ones travel to registers.
+extern "C" __global__ void __launch_bounds__(128) quantized_few(const Product p, const uint format, const uint most_x, TABLE) {
+    uint thread = threadIdx.x, span = max(min(p.units, THREADS), 1u), whole = THREADS / span, own = thread % span;
+    uint first_x = blockIdx.y * most_x, rows_x = min(p.m - first_x, most_x);
+    uint groups = (p.n + whole - 1) / whole, of_block = units_of(format), bytes = bytes_of(format);
+    bool minima = has_minima(format);
+    uint group = blockIdx.x, step = p.begin;
+    Step now = step_of(p, group, step, whole, span);
+    Pieces next = fetch_step(p, now, of_block, bytes);
+    float held = 0.0f;
+#pragma unroll 1
+    while (group < groups) {
+        uint offset = next.offset;
+        put(next);
+        __syncthreads();
+        bool starts = step == p.begin, ends = step + 1 == p.end;
+        Step of = now;
+        group += ends ? p.count : 0;
+        step = ends ? p.begin : step + 1;
+        if (group < groups) {
+            now = step_of(p, group, step, whole, span);
+            next = fetch_step(p, now, of_block, bytes);
+        }
+        if (thread < of.rows * of.here) {
+            Unpacked unit = unpack(format, offset + thread / of_block * bytes, thread % of_block);
+            size_t of_x = size_t(first_x) * p.units + of.first_unit + own;
+#pragma unroll 1
+            for (uint r = 0; r < rows_x; r++, of_x += p.units) {
+                uint4 low = p.q[2 * of_x], high = p.q[2 * of_x + 1];
+                uint2 numbers = p.q_numbers[of_x];
+                int of_first = dot4(unit.w[3], low.w, dot4(unit.w[2], low.z, dot4(unit.w[1], low.y, dot4(unit.w[0], low.x, 0))));
+                int of_last = dot4(unit.w[7], high.w, dot4(unit.w[6], high.z, dot4(unit.w[5], high.y, dot4(unit.w[4], high.x, 0))));
+                WORDS[place(r, 0, thread)] = uint(unit.first * of_first + unit.last * of_last);
+                WORDS[place(r, 1, thread)] = bits(unit.d * of_bits(numbers.x));
+                if (minima) {
+                    WORDS[place(r, 2, thread)] = uint(unit.minimum * int(numbers.y));
+                    WORDS[place(r, 3, thread)] = bits(unit.m * of_bits(numbers.x));
+                }
+            }
+        }
+        __syncthreads();
+        // A chain for each chunk of 256. Its total replaces its first sum.
+        uint chunks = (of.here + 7) / 8;
+#pragma unroll 1
+        for (uint task = thread; task < rows_x * of.rows * chunks; task += THREADS) {
+            uint chunk = task % chunks, line = task / chunks, r = line / of.rows;
+            uint first = line % of.rows * span + 8 * chunk, end = first + min(of.here - 8 * chunk, 8u);
+            float p_ = 0.0f;
+            int sum = 0, of_minima = 0;
+            for (uint i = first; i < end; i++) {
+                sum += int(WORDS[place(r, 0, i)]);
+                of_minima += minima ? int(WORDS[place(r, 2, i)]) : 0;
+                if (of_block == 1 || i + 1 == end) {
+                    p_ = fmaz(float(sum), of_bits(WORDS[place(r, 1, i)]), p_);
+                    if (minima) {
+                        p_ = fmaz(float(of_minima), of_bits(WORDS[place(r, 3, i)]), p_);
+                    }
+                    sum = of_minima = 0;
+                }
+            }
+            WORDS[place(r, 0, first)] = bits(p_);
+        }
+        __syncthreads();
+        // With several steps there is one row of the matrix, and each thread has at most one total.
+#pragma unroll 1
+        for (uint task = thread; task < rows_x * of.rows; task += THREADS) {
+            uint r = task / of.rows, line = task % of.rows;
+            float *to = p.y + size_t(first_x + r) * p.n + of.row + line;
+            float t = !starts ? held : p.begin > 0 ? *to : 0.0f;
+            for (uint chunk = 0; chunk < chunks; chunk++) {
+                t = fmaz(of_bits(WORDS[place(r, 0, line * span + 8 * chunk)]), 1.0f, t);
+            }
+            held = t;
+            if (ends) {
+                *to = p.end == p.steps ? total(t) : t;
+            }
+        }
+    }
+}
+
+// Unpacks 128 units of a matrix.
+extern "C" __global__ void __launch_bounds__(128) quantized_unpack(const Product p, const uint format, const uint, TABLE) {
+    uint thread = threadIdx.x, of_block = units_of(format), bytes = bytes_of(format), first = blockIdx.x * THREADS;
+    uint here = min(p.count - first, THREADS);
+    Pieces of = fetch_blocks(p.from, first / of_block * bytes, here / of_block * bytes);
+    put(of);
+    __syncthreads();
+    if (thread < here) {
+        Unpacked unit = unpack(format, of.offset + thread / of_block * bytes, thread % of_block);
+        size_t to = first + thread;
+        p.w[2 * to] = make_uint4(unit.w[0], unit.w[1], unit.w[2], unit.w[3]);
+        p.w[2 * to + 1] = make_uint4(unit.w[4], unit.w[5], unit.w[6], unit.w[7]);
+        uint scales = (uint(unit.first) & 0xffff) | uint(unit.last) << 16;
+        p.w_numbers[to] = make_uint4(bits(unit.d), bits(unit.m), scales, uint(unit.minimum));
+    }
+}
+
+// Converts 128 units to f32.
+extern "C" __global__ void __launch_bounds__(128) quantized_values(const Product p, const uint format, const uint, TABLE) {
+    uint thread = threadIdx.x, of_block = units_of(format), bytes = bytes_of(format), first = blockIdx.x * THREADS;
+    uint here = min(p.count - first, THREADS);
+    Pieces of = fetch_blocks(p.from, first / of_block * bytes, here / of_block * bytes);
+    put(of);
+    __syncthreads();
+    if (thread < here) {
+        Unpacked unit = unpack(format, of.offset + thread / of_block * bytes, thread % of_block);
+#pragma unroll
+        for (uint k = 0; k < 8; k++) {
+            WORDS[RAWS + 9 * thread + k] = unit.w[k];
+        }
+        WORDS[RAWS + 9 * thread + 8] = bits(unit.m * float(unit.minimum));
+        WORDS[RAWS + 9 * THREADS + thread] = bits(unit.d * float(unit.first));
+        WORDS[RAWS + 10 * THREADS + thread] = bits(unit.d * float(unit.last));
+    }
+    __syncthreads();
+    bool minima = has_minima(format);
+#pragma unroll 4
+    for (uint i = thread; i < 32 * here; i += THREADS) {
+        uint unit = i / 32, element = i % 32;
+        float scale = of_bits(WORDS[RAWS + (9 + element / 16) * THREADS + unit]), minimum = of_bits(WORDS[RAWS + 9 * unit + 8]);
+        float x = value_of(WORDS[RAWS + 9 * unit + element / 4], element % 4, scale, minimum, minima);
+        p.y[size_t(first) * 32 + i] = canonical(x);
+    }
+}
+
+// A step of a tile in shared memory, in vectors: four of elements for each of 64 rows of the matrix and 32 of x, with one of padding;
+// one of numbers for each unit of the former, half a one for each of the latter.
+const uint TILE_ROWS = 64, TILE_COLUMNS = 32;
+const uint TILE_X = TILE_ROWS * 5, TILE_W_NUMBERS = TILE_X + TILE_COLUMNS * 5, TILE_X_NUMBERS = TILE_W_NUMBERS + TILE_ROWS * 2;
+const uint TILE_STEP = TILE_X_NUMBERS + TILE_COLUMNS;
+
+// Copies a vector to shared memory. Outside of the operand it is zero.
+INLINE void stage(uint4 *to, const uint4 *from, const bool there) {
+    if (there) {
+        copy_chunk(to, from);
+    } else {
+        *to = make_uint4(0, 0, 0, 0);
+    }
+}
+
+INLINE void stage_step(const Product &p, const uint first_row, const uint first_x, const uint step, uint4 *to) {
+    uint thread = threadIdx.x, unit = 2 * step + thread / 2 % 2, line = thread / 4, part = thread % 2;
+    bool inside = unit < p.units;
+#pragma unroll
+    for (uint i = 0; i < 2; i++) {
+        uint row = first_row + line + 32 * i;
+        stage(to + (line + 32 * i) * 5 + thread % 4, p.w + 2 * (size_t(row) * p.units + unit) + part, inside && row < p.rows);
+    }
+    uint row = first_x + line;
+    stage(to + TILE_X + line * 5 + thread % 4, p.q + 2 * (size_t(row) * p.units + unit) + part, inside && row < p.m);
+    unit = 2 * step + thread % 2;
+    line = thread / 2;
+    row = first_row + line;
+    stage(to + TILE_W_NUMBERS + thread, p.w_numbers + size_t(row) * p.units + unit, unit < p.units && row < p.rows);
+    if (thread < 2 * TILE_COLUMNS) {
+        row = first_x + line;
+        bool there = unit < p.units && row < p.m;
+        reinterpret_cast<uint2 *>(to + TILE_X_NUMBERS)[thread] = there ? p.q_numbers[size_t(row) * p.units + unit] : make_uint2(0, 0);
+    }
+}
+
+// A tile of the result: a thread has four rows of the matrix, 16 apart, by four rows of x, 8 apart. While a step is multiplied, the next
+// one travels to shared memory.
+extern "C" __global__ void __launch_bounds__(128, 4) quantized_tiles(const Product p, const uint format, const uint, TABLE) {
+    uint own_row = threadIdx.x % 16, own_x = threadIdx.x / 16, of_block = units_of(format);
+    uint first_row = blockIdx.y * TILE_ROWS, first_x = blockIdx.x * TILE_COLUMNS;
+    bool minima = has_minima(format);
+    int sums[4][4], of_minima[4][4];
+    float chains[4][4], totals[4][4];
+#pragma unroll
+    for (uint i = 0; i < 4; i++) {
+#pragma unroll
+        for (uint j = 0; j < 4; j++) {
+            uint row = first_row + own_row + 16 * j, of_x = first_x + own_x + 8 * i;
+            sums[i][j] = of_minima[i][j] = 0;
+            chains[i][j] = totals[i][j] = 0.0f;
+            if (p.begin > 0 && row < p.rows && of_x < p.m) {
+                totals[i][j] = p.y[size_t(of_x) * p.n + p.first + row];
+            }
+        }
+    }
+    stage_step(p, first_row, first_x, p.begin, pieces);
+    end_group();
+#pragma unroll 1
+    for (uint step = p.begin; step < p.end; step++) {
+        const uint4 *now = pieces + (step - p.begin) % 2 * TILE_STEP;
+        arrived<0>();
+        __syncthreads();
+        if (step + 1 < p.end) {
+            stage_step(p, first_row, first_x, step + 1, pieces + (step + 1 - p.begin) % 2 * TILE_STEP);
+            end_group();
+        }
+        uint first_unit = 2 * step;
+#pragma unroll 1
+        for (uint u = 0; u < min(p.units - first_unit, 2u); u++) {
+            const uint4 *numbers = now + TILE_W_NUMBERS + 2 * own_row + u;
+            const uint2 *of_x = reinterpret_cast<const uint2 *>(now + TILE_X_NUMBERS) + 2 * own_x + u;
+#pragma unroll
+            for (uint half = 0; half < 2; half++) {
+                uint4 left[4];
+                int scale[4];
+#pragma unroll
+                for (uint j = 0; j < 4; j++) {
+                    left[j] = now[(own_row + 16 * j) * 5 + 2 * u + half];
+                    scale[j] = int(numbers[32 * j].z << (16 - 16 * half)) >> 16;
+                }
+#pragma unroll
+                for (uint i = 0; i < 4; i++) {
+                    uint4 right = now[TILE_X + (own_x + 8 * i) * 5 + 2 * u + half];
+#pragma unroll
+                    for (uint j = 0; j < 4; j++) {
+                        int s = dot4(left[j].y, right.y, dot4(left[j].x, right.x, 0));
+                        s = dot4(left[j].w, right.w, dot4(left[j].z, right.z, s));
+                        sums[i][j] += scale[j] * s;
+                    }
+                }
+            }
+            uint next = first_unit + u + 1;
+            bool ends_block = next % of_block == 0, ends_chunk = next % 8 == 0 || next == p.units;
+            if (minima) {
+#pragma unroll
+                for (uint j = 0; j < 4; j++) {
+                    int minimum = int(numbers[32 * j].w);
+#pragma unroll
+                    for (uint i = 0; i < 4; i++) {
+                        of_minima[i][j] += minimum * int(of_x[16 * i].y);
+                    }
+                }
+            }
+            if (ends_block) {
+#pragma unroll
+                for (uint j = 0; j < 4; j++) {
+                    float d = of_bits(numbers[32 * j].x), m = of_bits(numbers[32 * j].y);
+#pragma unroll
+                    for (uint i = 0; i < 4; i++) {
+                        float scale = of_bits(of_x[16 * i].x);
+                        chains[i][j] = fmaz(float(sums[i][j]), d * scale, chains[i][j]);
+                        if (minima) {
+                            chains[i][j] = fmaz(float(of_minima[i][j]), m * scale, chains[i][j]);
+                        }
+                        sums[i][j] = of_minima[i][j] = 0;
+                    }
+                }
+            }
+            if (ends_chunk) {
+#pragma unroll
+                for (uint i = 0; i < 4; i++) {
+#pragma unroll
+                    for (uint j = 0; j < 4; j++) {
+                        totals[i][j] = fmaz(chains[i][j], 1.0f, totals[i][j]);
+                        chains[i][j] = 0.0f;
+                    }
+                }
+            }
+        }
+    }
+#pragma unroll
+    for (uint i = 0; i < 4; i++) {
+#pragma unroll
+        for (uint j = 0; j < 4; j++) {
+            uint row = first_row + own_row + 16 * j, of_x = first_x + own_x + 8 * i;
+            if (row < p.rows && of_x < p.m) {
+                p.y[size_t(of_x) * p.n + p.first + row] = p.end == p.steps ? total(totals[i][j]) : totals[i][j];
+            }
+        }
+    }
+}
