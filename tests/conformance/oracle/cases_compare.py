@@ -91,6 +91,8 @@ def errors(suite):
     bad("where", "where", "surplus", "invalid_argument", [yes, x, x, x])
     bad("where", "where", "condition_f32", "dtype_mismatch", [x, x, x])
     bad("where", "where", "condition_i32", "dtype_mismatch", [numbers("i32", 1), x, x])
+    bad("where", "where", "condition_u8", "dtype_mismatch", [numbers("u8", 1), x, x])
+    bad("where", "where", "bool_and_u8", "dtype_mismatch", [yes, yes, numbers("u8", 1)])
     bad("where", "where", "mixed", "dtype_mismatch", [yes, x, rand("bf16", 2, 3)])
     bad("where", "where", "shapes", "shape_mismatch", [yes, x, rand("f32", 4)])
     bad("where", "where", "condition_shape", "shape_mismatch", [numbers("bool", 1, 0), x, x])
@@ -100,4 +102,9 @@ def errors(suite):
         bad("where", op, "bools", "dtype_mismatch", [yes, yes])
     for op in ("neg", "relu", "sum", "softmax"):
         bad("where", op, "bool", "dtype_mismatch", [numbers("bool", 1, 0)])
+    # Nor bytes.
+    for op in ("add", "maximum"):
+        bad("where", op, "u8s", "dtype_mismatch", [numbers("u8", 1), numbers("u8", 2)])
+    for op in ("neg", "sum", "argmax", "topk"):
+        bad("where", op, "u8", "dtype_mismatch", [numbers("u8", 1, 0)])
     bad("where", "gather", "bool_ids", "dtype_mismatch", [x, numbers("bool", 1, 0, shape=(2, 1))])

@@ -5,7 +5,10 @@ from itertools import permutations
 from cases_elementwise import specials
 from cases_matmul import rand, wild
 from suite import operand
-from tensors import DTYPES, FLOATS, INDEXES, WIDTH, hexes
+from tensors import DTYPES, FLOATS, INDEXES, WIDTH, bits, hexes
+
+# Below what ids: gives numbers of dtypes of one byte
+LIMITS = {"bool": 2, "u8": 256}
 
 
 def ids(dtype, *shape, bound):
@@ -14,7 +17,7 @@ def ids(dtype, *shape, bound):
 
 def anything(dtype, *shape):
     """Any bits where the generators have them, any index or bool otherwise."""
-    return operand(dtype, shape, "wild:?" if dtype in FLOATS else f"ids:?:{2 if dtype == 'bool' else 1 << 31}")
+    return operand(dtype, shape, "wild:?" if dtype in FLOATS else f"ids:?:{LIMITS.get(dtype, 1 << 31)}")
 
 
 def numbers(dtype, *values, shape=None):
@@ -190,7 +193,11 @@ SOURCES = {
     "i64": [0, 1, -1, 2049, 65519, 65520, -65520, 2**24 + 1, 2**24 + 3, -2**24 - 1, 2**31, -2**31, 2**31 - 1, -2**31 - 1, 2**32, 2**32 - 1, 2**32 + 5,
             -2**32, 2**53 + 1, 2**62 + 2**38, 2**62 + 2**38 + 1, 2**62 + 3 * 2**38, 2**62 + 3 * 2**38 - 1, 2**63 - 2**38, 2**63 - 2**38 - 1,
             2**63 - 1, -2**63, -2**63 + 1, -2**63 + 2**38, 0x123456789ABCDEF0, -0x123456789ABCDEF0],
+    "u8": [0, 1, 2, 3, 16, 100, 126, 127, 128, 129, 130, 200, 253, 254, 255],
 }
+
+# Numbers around what u8 holds, both signs.
+ENDS = [0.0, 0.25, 0.5, 0.875, 1.0, 1.5, 1.875, 127.0, 127.5, 128.0, 128.5, 254.0, 254.5, 255.0, 255.5, 256.0, 257.0, 300.0, 65504.0]
 
 # binary32 around what integers and the short formats can hold
 NEAR = [0x3EFFFFFF, 0x3F000000, 0x3F7FFFFF, 0x3FBFFFFF, 0x3FC00000, 0x40200000, 0x4AFFFFFF, 0x4B000001, 0x4EFFFFFF, 0x4F000000,
@@ -213,6 +220,9 @@ def cast(suite):
                 sign = 1 << (8 * WIDTH[source] - 1)
                 case("_specials", operand(source, (64,), hexes(source, specials(source))))
                 case("_wild", wild(source, 5003))
+                if target == "u8":
+                    case("_bytes", rand(source, 1003, e=9))
+                    case("_ends", operand(source, (2 * len(ENDS),), bits(source, [x * s for s in (1, -1) for x in ENDS])))
                 case("_rand", rand(source, 3, 5, e=4))
                 case("_integers", rand(source, 1003, e={"f32": 23, "f16": 10, "bf16": 7}[source]))
                 case("_halves", rand(source, 1003, e={"f32": 22, "f16": 9, "bf16": 6}[source]))
@@ -244,6 +254,7 @@ def errors(suite):
     bad("embedding", "surplus", "invalid_argument", [table, numbers("i32", 1), numbers("i32", 1)])
     for dtype in FLOATS:
         bad("embedding", f"ids_{dtype}", "dtype_mismatch", [table, rand(dtype, 2)])
+    bad("embedding", "ids_u8", "dtype_mismatch", [table, numbers("u8", 0, 1)])
     for index in INDEXES:
         bad("embedding", f"beyond_{index}", "invalid_argument", [table, numbers(index, 0, 4)])
         bad("embedding", f"far_beyond_{index}", "invalid_argument", [table, numbers(index, 2**31 - 1)])
@@ -304,6 +315,7 @@ def errors(suite):
     bad("gather", "missing", "invalid_argument", [x])
     bad("gather", "surplus", "invalid_argument", [x, places, places])
     bad("gather", "ids_f32", "dtype_mismatch", [x, x])
+    bad("gather", "ids_u8", "dtype_mismatch", [x, numbers("u8", 0, 1, shape=(2, 1))])
     for index in INDEXES:
         bad("gather", f"beyond_{index}", "invalid_argument", [x, numbers(index, 0, 3, shape=(2, 1))])
     bad("gather", "negative_i32", "invalid_argument", [x, numbers("i32", 0, -1, shape=(2, 1))])

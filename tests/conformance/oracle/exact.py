@@ -77,7 +77,7 @@ F32 = Format(32, 24, -126, 127)
 F16 = Format(16, 11, -14, 15)
 BF16 = Format(16, 8, -126, 127)
 FLOAT_FORMATS = {"f32": F32, "f16": F16, "bf16": BF16}
-INTEGER_FORMATS = {"i32": (32, True), "i64": (64, True), "u32": (32, False)}
+INTEGER_FORMATS = {"i32": (32, True), "i64": (64, True), "u32": (32, False), "u8": (8, False)}
 
 
 def is_nan(a):

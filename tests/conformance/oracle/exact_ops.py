@@ -6,6 +6,7 @@ Elements are addressed by multi-index, slowly and obviously; oracle.c walks stri
 from itertools import product
 from math import prod
 
+import exact_blocks
 import exact_fixed
 import shapes
 from exact import (
@@ -179,6 +180,17 @@ def op_matmul(attrs, shape, a, b, c, bias):
 
 def op_dot(attrs, shape, a, b):
     return [canonical(m_total(floats(a).data, floats(b).data))]
+
+
+def op_quantized_matmul(attrs, shape, x, w):
+    depth, size, form = x.shape[-1], w.shape[1], attrs["format"]
+    rows = [exact_blocks.cut(form, x.data[r * depth:(r + 1) * depth]) for r in range(prod(shape[:-1]))]
+    columns = [exact_blocks.decode(form, w.data[n * size:(n + 1) * size]) for n in range(w.shape[0])]
+    return [canonical(exact_blocks.total(row, column)) for row in rows for column in columns]
+
+
+def op_dequantize(attrs, shape, w):
+    return [element for block in exact_blocks.decode(attrs["format"], w.data) for element in block.values()]
 
 
 def op_scale(attrs, shape, x):
@@ -444,7 +456,8 @@ COMPARED = {
     "greater_equal": ordered(lambda a, b: b <= a),
 }
 RUN = {
-    "matmul": op_matmul, "dot": op_dot, "scale": op_scale, "gelu": op_gelu, "softmax": op_along(softmax_of),
+    "matmul": op_matmul, "dot": op_dot, "quantized_matmul": op_quantized_matmul, "dequantize": op_dequantize,
+    "scale": op_scale, "gelu": op_gelu, "softmax": op_along(softmax_of),
     "sum": op_reduce(sum_of), "mean": op_reduce(mean_of), "max": op_reduce(max_of),
     "min": op_reduce(min_of), "prod": op_reduce(prod_of),
     "layernorm": op_norm(True), "rmsnorm": op_norm(False), "attention": op_attention, "ffn": op_ffn,

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 import cases_attention
+import cases_blocks
 import cases_compare
 import cases_elementwise
 import cases_fixed
@@ -21,7 +22,7 @@ CASES = Path(__file__).resolve().parent.parent / "cases"
 
 def build():
     suite = Suite()
-    for module in (cases_matmul, cases_fixed, cases_elementwise, cases_reduce, cases_attention, cases_moves,
+    for module in (cases_matmul, cases_fixed, cases_blocks, cases_elementwise, cases_reduce, cases_attention, cases_moves,
                    cases_compare, cases_rows, cases_pipeline):
         module.build(suite)
     return suite

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import shapes
 from exact_fixed import LIMIT as FIXED
-from tensors import DTYPES, FLOATS, INDEXES, TYPECODE, WIDTH, Tensor, parse_data
+from tensors import FLOATS, TYPECODE, WIDTH, Tensor, parse_data
 
 SOURCE = Path(__file__).with_name("oracle.c")
-CODES = {dtype: code for code, dtype in enumerate(("f32", "f16", "bf16", "i32", "i64", "u32", "bool"))}
+CODES = {dtype: code for code, dtype in enumerate(("f32", "f16", "bf16", "i32", "i64", "u32", "bool", "u8"))}
 
 
 def kinds(first):
@@ -30,6 +30,7 @@ LIMIT = {"f32": 0, **FIXED}
 KIND = kinds("NONE")
 OF_TWO = kinds("ADD")
 COMPARED = kinds("EQUAL")
+FORMATS = kinds("Q8_0")
 
 
 def build():
@@ -291,6 +292,13 @@ def run(op, operands, given):
     x = operands[0]
     if op == "dot":
         attrs = shapes.attributes("matmul", {})
+    if op in shapes.QUANTIZED:
+        data, K = empty(4, prod(shape)), shapes.block_elements(attrs["format"], operands[-1].shape[-1])
+        if op == "dequantize":
+            call("o_dequantize", FORMATS[attrs["format"]], prod(shape[:-1]), K, x.data, data)
+        else:
+            call("o_quantized_matmul", FORMATS[attrs["format"]], prod(shape[:-1]), shape[-1], K, x.data, operands[1].data, data)
+        return Tensor(dtype, shape, data)
     if op == "embedding":
         data = embedding(*operands)
     elif op == "transpose":
@@ -308,7 +316,7 @@ def run(op, operands, given):
     elif op == "gather":
         data = along(x, operands[1], attrs["axis"] % len(shape))
     elif op in shapes.COMPARISONS:
-        a, b = (spread(operand.data if operand.dtype in INDEXES + ("bool",) else widen(operand), operand.shape, shape)
+        a, b = (spread(widen(operand) if operand.dtype in FLOATS else operand.data, operand.shape, shape)
                 for operand in operands)
         data = empty(1, prod(shape))
         call("o_compare", COMPARED[op], CODES["f32" if x.dtype in FLOATS else x.dtype], len(data), a, b, data)

@@ -15,7 +15,7 @@ typedef int64_t i64;
 typedef __int128 i128;
 typedef unsigned __int128 u128;
 
-enum { F32, F16, BF16, I32, I64, U32, BOOL };
+enum { F32, F16, BF16, I32, I64, U32, BOOL, U8 };
 enum { NONE, RELU, SIGMOID, TANH, GELU_TANH, GELU_ERF, SILU, NEG, ABS, EXP, LOG, SQRT, RSQRT, SCALE, ERF,
        FLOOR, ROUND, CLAMP, SIN, COS, LOG1P, EXPM1 };
 
@@ -983,6 +983,7 @@ static i64 float_to_int(float f, int dtype)
 {
     if (is_nan(f)) return 0;
     if (dtype == I32) return f >= 2147483648.0f ? INT32_MAX : f <= -2147483648.0f ? INT32_MIN : (int32_t)f;
+    if (dtype == U8) return f >= 255.0f ? 255 : f <= 0.0f ? 0 : (i64)f;
     if (dtype == U32) return f >= 4294967296.0f ? (i64)UINT32_MAX : f <= 0.0f ? 0 : (i64)f;
     return f >= 9223372036854775808.0f ? INT64_MAX : f <= -9223372036854775808.0f ? INT64_MIN : (i64)f;
 }
@@ -998,7 +999,7 @@ void o_cast(i64 from, i64 to, i64 n, const void *src, void *dst)
             size_t size = from == F32 ? 4 : 2;
             o_widen(from, 1, (const char *)src + (size_t)i * size, &real);
         } else
-            whole = from == BOOL ? ((const unsigned char *)src)[i] != 0 : from == I32 ? ((const int32_t *)src)[i] : from == U32 ? (i64)((const u32 *)src)[i] : ((const i64 *)src)[i];
+            whole = from == BOOL ? ((const unsigned char *)src)[i] != 0 : from == U8 ? ((const unsigned char *)src)[i] : from == I32 ? ((const int32_t *)src)[i] : from == U32 ? (i64)((const u32 *)src)[i] : ((const i64 *)src)[i];
         if (to == F32 || to == F16 || to == BF16) {
             size_t size = to == F32 ? 4 : 2;
             if (!from_float) real = (float)whole;
@@ -1007,7 +1008,151 @@ void o_cast(i64 from, i64 to, i64 n, const void *src, void *dst)
             if (from_float) whole = to == BOOL ? real != 0 : float_to_int(real, to);
             if (to == I64) ((i64 *)dst)[i] = whole;
             else if (to == BOOL) ((unsigned char *)dst)[i] = whole != 0;
+            else if (to == U8) ((unsigned char *)dst)[i] = (unsigned char)((u64)whole & 255);
             else ((u32 *)dst)[i] = (u32)(u64)whole;
+        }
+    }
+}
+
+/* ---------------------------------------------------------------- quantised blocks */
+
+enum { Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K, Q6_K };
+
+/* A block of w: f16 factors widened, and for each element its integer and its part's scale and minimum. */
+struct block { float d, m; int w[256], scale[256], minimum[256]; };
+
+static i64 block_size(i64 format) { return format >= Q4_K ? 256 : 32; }
+static i64 block_bytes(i64 format)
+{
+    static const int BYTES[] = {34, 18, 20, 22, 24, 144, 176, 210};
+    return BYTES[format];
+}
+static int has_minima(i64 format) { return format == Q4_1 || format == Q5_1 || format == Q4_K || format == Q5_K; }
+static float half_at(const unsigned char *p) { return widen_f16((uint16_t)(p[0] | p[1] << 8)); }
+
+static void unpack_small(i64 format, const unsigned char *p, struct block *out)
+{
+    int five = format == Q5_0 || format == Q5_1;
+    u32 high = 0;
+    out->d = half_at(p), p += 2;
+    if (has_minima(format)) out->m = half_at(p), p += 2;
+    if (five) {
+        high = p[0] | (u32)p[1] << 8 | (u32)p[2] << 16 | (u32)p[3] << 24;
+        p += 4;
+    }
+    for (int byte = 0; byte < (format == Q8_0 ? 32 : 16); byte++) {
+        if (format == Q8_0) out->w[byte] = p[byte] < 128 ? p[byte] : p[byte] - 256;
+        else out->w[byte] = p[byte] % 16, out->w[byte + 16] = p[byte] / 16;
+    }
+    for (int i = 0; i < 32; i++) {
+        if (five) out->w[i] += (high >> i) % 2 * 16;
+        if (format == Q4_0) out->w[i] -= 8;
+        if (format == Q5_0) out->w[i] -= 16;
+        out->scale[i] = out->minimum[i] = 1;
+    }
+}
+
+static void unpack_k(i64 format, const unsigned char *p, struct block *out)
+{
+    const unsigned char *s = p + 4, *h = p + 16, *v = p + (format == Q5_K ? 48 : 16);
+    out->d = half_at(p);
+    out->m = -half_at(p + 2);
+    for (int j = 0; j < 8; j++) {
+        int scale = j < 4 ? s[j] % 64 : s[j + 4] % 16 + s[j - 4] / 64 * 16;
+        int minimum = j < 4 ? s[j + 4] % 64 : s[j + 4] / 16 + s[j] / 64 * 16;
+        for (int i = 0; i < 32; i++) {
+            int at = 32 * j + i, byte = v[j / 2 * 32 + i];
+            out->w[at] = j % 2 ? byte / 16 : byte % 16;
+            if (format == Q5_K) out->w[at] += 16 * (h[i] >> j & 1);
+            out->scale[at] = scale;
+            out->minimum[at] = minimum;
+        }
+    }
+}
+
+static void unpack_q6(const unsigned char *p, struct block *out)
+{
+    for (int i = 0; i < 256; i++) {
+        int a = i / 128, b = i % 128 / 32, c = i % 32;
+        int low = p[64 * a + 32 * (b % 2) + c], high = p[128 + 32 * a + c];
+        low = b < 2 ? low % 16 : low / 16;
+        high = high >> 2 * b & 3;
+        out->w[i] = low + 16 * high - 32;
+        int scale = p[192 + i / 16];
+        out->scale[i] = scale < 128 ? scale : scale - 256;
+    }
+    out->d = half_at(p + 208);
+}
+
+static struct block unpack(i64 format, const unsigned char *p)
+{
+    struct block out = {0};
+    if (format == Q6_K) unpack_q6(p, &out);
+    else if (format >= Q4_K) unpack_k(format, p, &out);
+    else unpack_small(format, p, &out);
+    return out;
+}
+
+/* The scale of a block of x; q are its integers. */
+static float cut_block(const float *x, i64 n, int *q)
+{
+    float m = 0.0f;
+    memset(q, 0, (size_t)n * sizeof *q);
+    for (i64 i = 0; i < n; i++) {
+        if ((as_bits(x[i]) & 0x7fffffffu) >= 0x7f800000u) return as_float(0x7fc00000u);
+        if (magnitude_of(x[i]) > m) m = magnitude_of(x[i]);
+    }
+    if (m < as_float(0x12800000u)) return 0.0f;
+    float f = 127.0f / m;
+    for (i64 i = 0; i < n; i++) {
+        float y = x[i] * f;
+        q[i] = (int)rintf(y);
+    }
+    return m / 127.0f;
+}
+
+static float block_dot(i64 format, i64 K, const float *x, const unsigned char *w)
+{
+    i64 B = block_size(format);
+    u32 t = 0, p = 0;
+    for (i64 k = 0; k < K; k += B, w += block_bytes(format)) {
+        struct block b = unpack(format, w);
+        int q[256];
+        float dx = cut_block(x + k, B, q), product;
+        i64 S = 0, M = 0;
+        for (i64 i = 0; i < B; i++) {
+            S += (i64)b.scale[i] * b.w[i] * q[i];
+            M += (i64)b.minimum[i] * q[i];
+        }
+        if (k % 256 == 0) p = 0;
+        product = b.d * dx;
+        p = fmaz(as_bits((float)S), as_bits(product), p);
+        if (has_minima(format)) {
+            product = b.m * dx;
+            p = fmaz(as_bits((float)M), as_bits(product), p);
+        }
+        if ((k + B) % 256 == 0 || k + B == K) t = k < 256 ? p : fmaz(p, 0x3f800000u, t);
+    }
+    return plus_zero(as_float(t));
+}
+
+void o_quantized_matmul(i64 format, i64 rows, i64 N, i64 K, const float *x, const unsigned char *w, float *out)
+{
+    i64 row_bytes = K / block_size(format) * block_bytes(format);
+    for (i64 r = 0; r < rows; r++)
+        for (i64 n = 0; n < N; n++) out[r * N + n] = canonical(block_dot(format, K, x + r * K, w + n * row_bytes));
+}
+
+void o_dequantize(i64 format, i64 rows, i64 K, const unsigned char *w, float *out)
+{
+    i64 B = block_size(format);
+    for (i64 at = 0; at < rows * K; at += B, w += block_bytes(format)) {
+        struct block b = unpack(format, w);
+        for (i64 i = 0; i < B; i++) {
+            float y = b.d * (float)b.scale[i], low = b.m * (float)b.minimum[i];
+            y = y * (float)b.w[i];
+            if (has_minima(format)) y = y + low;
+            out[at + i] = canonical(y);
         }
     }
 }
@@ -1028,6 +1173,7 @@ void o_compare(i64 kind, i64 dtype, i64 n, const void *a, const void *b, unsigne
         else if (dtype == I32) out[i] = COMPARE(((const int32_t *)a)[i], ((const int32_t *)b)[i]);
         else if (dtype == U32) out[i] = COMPARE(((const u32 *)a)[i], ((const u32 *)b)[i]);
         else if (dtype == I64) out[i] = COMPARE(((const i64 *)a)[i], ((const i64 *)b)[i]);
+        else if (dtype == U8) out[i] = COMPARE(((const unsigned char *)a)[i], ((const unsigned char *)b)[i]);
         else out[i] = COMPARE(((const unsigned char *)a)[i] != 0, ((const unsigned char *)b)[i] != 0);
     }
 }
@@ -1097,7 +1243,7 @@ void o_ids(i64 dtype, i64 n, u64 seed, u64 N, void *out)
     for (i64 i = 0; i < n; i++) {
         u64 id = ((splitmix(seed, (u64)i) >> 32) * N) >> 32;
         if (dtype == I64) ((u64 *)out)[i] = id;
-        else if (dtype == BOOL) ((unsigned char *)out)[i] = (unsigned char)id;
+        else if (dtype == BOOL || dtype == U8) ((unsigned char *)out)[i] = (unsigned char)id;
         else ((u32 *)out)[i] = (u32)id;
     }
 }

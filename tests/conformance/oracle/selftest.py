@@ -208,6 +208,7 @@ def check_generators(report):
     texts += [(dtype, f"rand:5:{e}") for dtype in ("f32", "bf16") for e in (-100, 100)]
     texts += [(dtype, f"wild:{seed}") for dtype in FLOATS for seed in (3, 2**63)]
     texts += [("bool", f"ids:{seed}:2") for seed in (7, 8)]
+    texts += [("u8", f"ids:{seed}:{n}") for seed in (7, 8) for n in (1, 10, 256)]
     texts += [(dtype, f"ids:{seed}:{n}") for dtype in ("i32", "i64", "u32") for seed in (7, 8) for n in (1, 10, 2**31)]
     for dtype, text in texts:
         expected, got = tensors.make(dtype, (300,), text), native.make(dtype, (300,), text)

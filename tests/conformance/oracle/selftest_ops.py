@@ -12,7 +12,7 @@ def values(r, dtype, shape):
     """A tensor with ordinary values, values of many magnitudes, or anything at all."""
     if dtype == "bool":
         return Tensor(dtype, shape, [r.getrandbits(1) for _ in range(prod(shape))])
-    if dtype in INDEXES:
+    if dtype not in FLOATS:
         return Tensor(dtype, shape, [r.getrandbits(8 * WIDTH[dtype]) for _ in range(prod(shape))])
     mix = r.choice(MIXES)
     seed = r.getrandbits(64)

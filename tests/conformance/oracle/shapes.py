@@ -34,6 +34,10 @@ AXIS_ALL = {"axis": ("axis", "all"), "keepdim": ("flag", "0")}
 AXES_ALL = {"axis": ("axis", None), "axes": ("ints", None), "keepdim": ("flag", "0")}
 VALUES = ("sum", "mean", "max", "min", "prod")
 PLACES = ("argmax", "argmin")
+QUANTIZED = ("quantized_matmul", "dequantize")
+# What a block of a format takes: bytes, elements.
+BLOCKS = {"q8_0": (34, 32), "q4_0": (18, 32), "q4_1": (20, 32), "q5_0": (22, 32), "q5_1": (24, 32),
+          "q4_k": (144, 256), "q5_k": (176, 256), "q6_k": (210, 256)}
 COMPARISONS = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
 
 # op: (required operands, optional operands, attributes: kind or words, default)
@@ -62,6 +66,8 @@ OPS = {
     **{op: (2, 0, {}) for op in BINARY},
     **{op: (2, 0, {}) for op in COMPARISONS},
     "where": (3, 0, {}),
+    "quantized_matmul": (2, 0, {"format": (tuple(BLOCKS), None)}),
+    "dequantize": (1, 0, {"format": (tuple(BLOCKS), None)}),
     "rope": (3, 0, {"interleaved": ("flag", "0")}),
     "cumsum": (1, 0, {"axis": ("int", "-1")}),
     "topk": (1, 0, {"k": ("int", "1"), "axis": ("int", "-1")}),
@@ -76,7 +82,7 @@ def read_attribute(kind, text):
     try:
         if isinstance(kind, tuple):
             if text not in kind:
-                invalid(f"unknown word {text}")
+                invalid("a word is missing" if text is None else f"unknown word {text}")
             return text
         if kind == "flag":
             return {"0": 0, "1": 1}[text]
@@ -114,6 +120,11 @@ def check_operands(op, operands):
             bad_dtype("ids")
         return
     if op in ("transpose", "cast", "slice"):
+        return
+    if op in QUANTIZED:
+        for dtype, needed in zip(reversed(dtypes), ("u8", "f32")):
+            if dtype != needed:
+                bad_dtype(f"{dtype} in the place of {needed}")
         return
     if op == "where":
         if dtypes[0] != "bool":
@@ -276,6 +287,21 @@ def gather_shape(attrs, x, ids):
     return ids
 
 
+def block_elements(format, size):
+    """How many elements the bytes of a row hold."""
+    bytes, elements = BLOCKS[format]
+    if size % bytes:
+        bad_shape(f"{size} bytes are not whole blocks of {bytes}")
+    return size // bytes * elements
+
+
+def quantized_shape(attrs, x, w):
+    at_least(1, x, "x")
+    same("rank of w", len(w), 2)
+    same("K", x[-1], block_elements(attrs["format"], w[1]))
+    return x[:-1] + w[:1]
+
+
 def result(op, operands, given):
     """(dtype, shape) of the call; operands are (dtype, shape) or None; raises Rejected."""
     check_operands(op, operands)
@@ -345,6 +371,11 @@ def result(op, operands, given):
         shape = tuple(size + sum(around) for size, around in zip(x, padding(attrs, x)))
     elif op == "gather":
         shape = gather_shape(attrs, *shapes)
+    elif op == "quantized_matmul":
+        shape = quantized_shape(attrs, *shapes)
+    elif op == "dequantize":
+        at_least(1, x, "w")
+        shape, dtype = x[:-1] + (block_elements(attrs["format"], x[-1]),), "f32"
     elif op == "cast":
         shape, dtype = x, attrs["dtype"]
     else:

@@ -129,6 +129,8 @@ def work(op, specs, shape):
         rows = prod(inputs[0][:-1])
         hidden, width = [dims for dims in inputs if len(dims) == 2][-1]
         return rows * (hidden * (inputs[0][-1] + FUNCTION_COST) + hidden * width)
+    if op == "quantized_matmul":
+        return out * (inputs[0][-1] // 8 + FUNCTION_COST)
     if op in shapes.UNARY or op in ("gelu", "clamp", "softmax"):
         return out * FUNCTION_COST
     return elements * 3 + out

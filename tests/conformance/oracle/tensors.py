@@ -7,11 +7,12 @@ from math import prod
 
 from exact import F32, FLOAT_FORMATS, SIGN, narrow
 
-WIDTH = {"f32": 4, "f16": 2, "bf16": 2, "i32": 4, "i64": 8, "u32": 4, "bool": 1}
+WIDTH = {"f32": 4, "f16": 2, "bf16": 2, "i32": 4, "i64": 8, "u32": 4, "bool": 1, "u8": 1}
 TYPECODE = {1: "B", 2: "H", 4: "I", 8: "Q"}
 FLOATS = ("f32", "f16", "bf16")
 INDEXES = ("i32", "i64", "u32")
-DTYPES = FLOATS + INDEXES + ("bool",)
+BYTES = ("bool", "u8")
+DTYPES = FLOATS + INDEXES + BYTES
 WORD = (1 << 64) - 1
 
 WILD = {

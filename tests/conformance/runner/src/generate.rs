@@ -82,6 +82,7 @@ pub fn ids(dtype: DType, n: usize, seed: u64, below: u64) -> Option<Vec<u8>> {
     Some(match dtype {
         DType::I64 => bytes(z.map(|id| (id as i64).to_ne_bytes())),
         DType::I32 | DType::U32 => bytes(z.map(|id| (id as u32).to_ne_bytes())),
+        DType::U8 if below <= 256 => z.map(|id| id as u8).collect(),
         DType::Bool if below <= 2 => z.map(|id| id as u8).collect(),
         _ => return None,
     })
