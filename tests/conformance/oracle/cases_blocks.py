@@ -177,8 +177,11 @@ def numbers(suite, form):
 
     elements = BLOCKS[form][1]
     special = special_rows(elements)
-    if elements == 32:  # another block before or behind
-        x = [row + special["plain"] if i % 2 else special["plain"] + row for i, row in enumerate(special.values())]
+    if elements == 32:  # another block before or behind, as small where it would hide what is special
+        def beside(name):
+            return special["minus_2_-90" if "2_-90" in name else "plain"]
+
+        x = [row + beside(name) if i % 2 else beside(name) + row for i, (name, row) in enumerate(special.items())]
     else:
         x = list(special.values())
     case("x_special", rows_of(x), sensible(form, f"{form} special", 3, len(x[0])))
@@ -189,6 +192,7 @@ def numbers(suite, form):
     case("factors_x_huge", rows_of([special["huge"]]), factors(form))
     case("factors_x_zero", fill(SIGN, 1, elements), factors(form))
     cancels(case, form)
+    merges(case, form)
     if elements == 256:
         beyond_24_bits(case, form)
 
@@ -208,6 +212,34 @@ def cancels(case, form):
     for name, pattern in (("tiny", 0x13012345), ("one", 0xBF812345)):
         x = [[pattern + i * n for i in (0, 1) for _ in range(elements)] for n in range(2)]
         case(f"cancels_{name}", rows_of(x), w)
+
+
+def ones(form):
+    """The bytes besides the factors of a block whose first element is 1 and whose others are 0."""
+    zero = {"q4_0": 0x88, "q5_0": 0xFF}.get(form, 0)
+    rest = [zero] * free(form)
+    if form == "q5_0":
+        rest = [0xFF] * 4 + [0] * 16
+    if form == "q6_k":
+        rest = [0] * 128 + [0xAA] * 64 + [1] * 16
+    if form in ("q4_k", "q5_k"):
+        rest[:12] = [1] * 4 + [0] * 4 + [1] * 4
+    at = {"q5_0": 4, "q5_1": 4, "q4_k": 12, "q5_k": 44}.get(form, 0)
+    rest[at] += 1
+    return rest
+
+
+def merges(case, form):
+    """Chunks, and a chunk's two products, of which what is left is below 2^-126."""
+    elements = BLOCKS[form][1]
+    nothing = [] if elements == 256 else block(form, 0, 0, ones(form)) * 7
+    rows = [[*block(form, d, 0, ones(form)), *nothing, *block(form, d | 0x8000, 0, ones(form))] for d in (1, 2, 5)]
+    x = [[0x13012345] * 256 + [0x13012345 + n] * elements for n in (0, 1, -1)]
+    case("merge_tiny", rows_of(x), matrix(rows))
+    if form in ("q4_k", "q5_k"):
+        equal = [1] * 8 + [0x11] * 4 + [0] * (free(form) - 140) + [0x11] * 128
+        x = [[0x13012345 + 0x10001 * n] * 256 for n in range(3)]
+        case("minimum_tiny", rows_of(x), matrix([block(form, d, d, equal) for d in (1, 3, 0x83FF)]))
 
 
 def beyond_24_bits(case, form):

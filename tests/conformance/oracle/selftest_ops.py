@@ -200,6 +200,29 @@ def gathered(r):
     return [values(r, r.choice(DTYPES), tuple(dims)), Tensor(r.choice(INDEXES), tuple(index), ids)], {"axis": str(axis)}
 
 
+def blocks(r):
+    """Blocks of any bytes; the factors of most are made ordinary."""
+    form = r.choice(tuple(shapes.BLOCKS))
+    bytes, elements = shapes.BLOCKS[form]
+    count, n, tame = size(r, 4 if elements == 256 else 20), size(r, 4), r.random() < 0.7
+    data = values(r, "u8", (n, count * bytes)).data
+    factors = (209,) if form == "q6_k" else (1, 3) if form in ("q4_1", "q5_1", "q4_k", "q5_k") else (1,)
+    for start in range(0, len(data) if tame else 0, bytes):
+        for at in factors:  # the high byte of an f16
+            data[start + at] = data[start + at] & 0x83 | 0x20
+    return form, count * elements, Tensor("u8", (n, count * bytes), data)
+
+
+def quantized(r):
+    form, k, w = blocks(r)
+    lead = shape(r, (0, 1, 2), 3)
+    if r.random() < 0.2:
+        x = make("f32", lead + (k,), f"rand:{r.getrandbits(64)}:{r.choice((-90, -89, 100))}")
+    else:
+        x = values(r, "f32", lead + (k,))
+    return [x, w], {"format": form}
+
+
 def operation_cases(r, rounds=90):
     for index in range(rounds):
         dtype = FLOATS[index % 3]
@@ -236,6 +259,9 @@ def operation_cases(r, rounds=90):
         yield "attention", *attention(r, dtype)
         yield "attention", *attention(r, dtype)
         yield "ffn", *ffn(r, dtype)
+        yield "quantized_matmul", *quantized(r)
+        form, _, w = blocks(r)
+        yield "dequantize", [w], {"format": form}
         yield "embedding", *embedding(r)
         yield "transpose", *transpose(r)
         yield "slice", *sliced(r)
