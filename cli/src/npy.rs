@@ -114,6 +114,7 @@ fn descr(dtype: DType) -> Option<&'static str> {
         DType::I64 => Some("<i8"),
         DType::U32 => Some("<u4"),
         DType::Bool => Some("|b1"),
+        DType::U8 => Some("|u1"),
     }
 }
 

@@ -190,6 +190,7 @@ extern "C" __global__ void __launch_bounds__(128) quantized_few(const Product p,
             uint first = line % of.rows * span + 8 * chunk, end = first + min(of.here - 8 * chunk, 8u);
             float p_ = 0.0f;
             int sum = 0, of_minima = 0;
+#pragma unroll 1
             for (uint i = first; i < end; i++) {
                 sum += int(WORDS[place(r, 0, i)]);
                 of_minima += minima ? int(WORDS[place(r, 2, i)]) : 0;
@@ -210,6 +211,7 @@ extern "C" __global__ void __launch_bounds__(128) quantized_few(const Product p,
             uint r = task / of.rows, line = task % of.rows;
             float *to = p.y + size_t(first_x + r) * p.n + of.row + line;
             float t = !starts ? held : p.begin > 0 ? *to : 0.0f;
+#pragma unroll 1
             for (uint chunk = 0; chunk < chunks; chunk++) {
                 t = fmaz(of_bits(WORDS[place(r, 0, line * span + 8 * chunk)]), 1.0f, t);
             }
@@ -221,8 +223,8 @@ extern "C" __global__ void __launch_bounds__(128) quantized_few(const Product p,
     }
 }
 
-// Unpacks 128 units of a matrix.
-extern "C" __global__ void __launch_bounds__(128) quantized_unpack(const Product p, const uint format, const uint, TABLE) {
+// Unpacks 128 units of a matrix, or converts them to f32.
+extern "C" __global__ void __launch_bounds__(128) quantized_convert(const Product p, const uint format, const uint values, TABLE) {
     uint thread = threadIdx.x, of_block = units_of(format), bytes = bytes_of(format), first = blockIdx.x * THREADS;
     uint here = min(p.count - first, THREADS);
     Pieces of = fetch_blocks(p.from, first / of_block * bytes, here / of_block * bytes);
@@ -230,39 +232,35 @@ extern "C" __global__ void __launch_bounds__(128) quantized_unpack(const Product
     __syncthreads();
     if (thread < here) {
         Unpacked unit = unpack(format, of.offset + thread / of_block * bytes, thread % of_block);
-        size_t to = first + thread;
-        p.w[2 * to] = make_uint4(unit.w[0], unit.w[1], unit.w[2], unit.w[3]);
-        p.w[2 * to + 1] = make_uint4(unit.w[4], unit.w[5], unit.w[6], unit.w[7]);
-        uint scales = (uint(unit.first) & 0xffff) | uint(unit.last) << 16;
-        p.w_numbers[to] = make_uint4(bits(unit.d), bits(unit.m), scales, uint(unit.minimum));
-    }
-}
-
-// Converts 128 units to f32.
-extern "C" __global__ void __launch_bounds__(128) quantized_values(const Product p, const uint format, const uint, TABLE) {
-    uint thread = threadIdx.x, of_block = units_of(format), bytes = bytes_of(format), first = blockIdx.x * THREADS;
-    uint here = min(p.count - first, THREADS);
-    Pieces of = fetch_blocks(p.from, first / of_block * bytes, here / of_block * bytes);
-    put(of);
-    __syncthreads();
-    if (thread < here) {
-        Unpacked unit = unpack(format, of.offset + thread / of_block * bytes, thread % of_block);
+        if (values) {
+            uint *to = WORDS + RAWS + 9 * thread;
 #pragma unroll
-        for (uint k = 0; k < 8; k++) {
-            WORDS[RAWS + 9 * thread + k] = unit.w[k];
+            for (uint k = 0; k < 8; k++) {
+                to[k] = unit.w[k];
+            }
+            to[8] = bits(unit.m * float(unit.minimum));
+            WORDS[RAWS + 9 * THREADS + thread] = bits(unit.d * float(unit.first));
+            WORDS[RAWS + 10 * THREADS + thread] = bits(unit.d * float(unit.last));
+        } else {
+            size_t to = first + thread;
+            p.w[2 * to] = make_uint4(unit.w[0], unit.w[1], unit.w[2], unit.w[3]);
+            p.w[2 * to + 1] = make_uint4(unit.w[4], unit.w[5], unit.w[6], unit.w[7]);
+            uint scales = (uint(unit.first) & 0xffff) | uint(unit.last) << 16;
+            p.w_numbers[to] = make_uint4(bits(unit.d), bits(unit.m), scales, uint(unit.minimum));
         }
-        WORDS[RAWS + 9 * thread + 8] = bits(unit.m * float(unit.minimum));
-        WORDS[RAWS + 9 * THREADS + thread] = bits(unit.d * float(unit.first));
-        WORDS[RAWS + 10 * THREADS + thread] = bits(unit.d * float(unit.last));
     }
     __syncthreads();
-    bool minima = has_minima(format);
-#pragma unroll 4
-    for (uint i = thread; i < 32 * here; i += THREADS) {
-        uint unit = i / 32, element = i % 32;
-        float scale = of_bits(WORDS[RAWS + (9 + element / 16) * THREADS + unit]), minimum = of_bits(WORDS[RAWS + 9 * unit + 8]);
-        float x = value_of(WORDS[RAWS + 9 * unit + element / 4], element % 4, scale, minimum, minima);
-        p.y[size_t(first) * 32 + i] = canonical(x);
+    if (values) {
+        bool minima = has_minima(format);
+        // An element's place in its unit is the same in all rounds, as is what a thread reads of it.
+        uint element = thread % 32, scales = RAWS + (9 + element / 16) * THREADS;
+#pragma unroll 1
+        for (uint i = thread; i < 32 * here; i += THREADS) {
+            uint unit = i / 32;
+            const uint *of_unit = WORDS + RAWS + 9 * unit;
+            float x = value_of(of_unit[element / 4], element % 4, of_bits(WORDS[scales + unit]), of_bits(of_unit[8]), minima);
+            p.y[size_t(first) * 32 + i] = canonical(x);
+        }
     }
 }
 

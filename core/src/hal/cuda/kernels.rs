@@ -120,7 +120,7 @@ fn fixed_wide_bytes(digits: u32, columns: u32) -> u32 {
 
 /// The kernels of quantised blocks, by stage.
 const QUANTIZED: [&CStr; 5] =
-    [c"quantized_cut", c"quantized_few", c"quantized_unpack", c"quantized_tiles", c"quantized_values"];
+    [c"quantized_cut", c"quantized_few", c"quantized_convert", c"quantized_tiles", c"quantized_convert"];
 
 /// Returns the shared memory of these kernels in bytes: a workgroup's blocks and, for each row of x, four numbers of each unit; the
 /// elements and numbers of two steps of a tile; or the elements and numbers of a workgroup's units.
@@ -248,7 +248,8 @@ impl Launch {
                 };
                 (launch.name, launch.threads) = (QUANTIZED[(stage as usize).min(QUANTIZED.len() - 1)], 128);
                 launch.shared_bytes = quantized_bytes(stage, rows);
-                launch.take(&[format, rows]);
+                // The last kernel converts to f32 in the last stage.
+                launch.take(&[format, if stage == 1 { rows } else { u32::from(stage == 4) }]);
             }
             Kernels::Probe => fail!(Internal, "CUDA has no probe kernel"),
         }

@@ -159,15 +159,29 @@ impl Product {
         let (unpacked, numbers) = (encoder.scratch(32 * count)?, encoder.scratch(16 * count)?);
         let steps = units.div_ceil(STEP);
         // Steps of a kernel are whole chunks of 256.
-        let most = most_steps(&limits, 200, 4);
+        let most = most_steps(&limits, 500, 4);
         for first in (0..n).step_by(of_strip as usize) {
             let rows = of_strip.min(n - first);
             let from = w + first as u64 * row_bytes;
-            let work = Work { from, w: unpacked, w_numbers: numbers, steps, rows, first, count: rows * units, ..Work::default() };
+            let work = Work {
+                from,
+                w: unpacked,
+                w_numbers: numbers,
+                steps,
+                rows,
+                first,
+                count: rows * units,
+                ..Work::default()
+            };
             self.dispatch(encoder, UNPACK, &work, [(rows * units).div_ceil(UNITS), 1])?;
             for begin in (0..steps).step_by(most as usize) {
                 let end = steps.min(begin + most.min(steps));
-                self.dispatch(encoder, TILES, &Work { begin, end, ..work }, [m.div_ceil(TILE[1]), rows.div_ceil(TILE[0])])?;
+                self.dispatch(
+                    encoder,
+                    TILES,
+                    &Work { begin, end, ..work },
+                    [m.div_ceil(TILE[1]), rows.div_ceil(TILE[0])],
+                )?;
             }
         }
         Ok(())
