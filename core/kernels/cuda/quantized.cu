@@ -28,7 +28,7 @@ struct Product {
     float *y;
     // The result's rows and columns, and the units of a row.
     uint m, n, units;
-    // The steps here of all along K: of 128 units with few rows, of 2 in tiles.
+    // Steps along K: of 128 units with few rows, of 2 in tiles. They are never divided among launches here.
     uint begin, end, steps;
     // The matrix's rows in scratch, and the first one's number.
     uint rows, first;
@@ -123,81 +123,76 @@ INLINE uint place(const uint row, const uint kind, const uint unit) {
     return RAWS + (row * 4 + kind) * PITCH + unit + unit / 8;
 }
 
-// A step of the kernel below: rows of the matrix, and units of a row.
-struct Step {
-    uint row, rows, first_unit, here;
-};
-
-INLINE Step step_of(const Product &p, const uint group, const uint step, const uint whole, const uint span) {
-    Step of;
-    of.row = group * whole;
-    of.rows = min(p.n - of.row, whole);
-    of.first_unit = step * THREADS;
-    of.here = min(p.units - of.first_unit, span);
-    return of;
-}
-
-INLINE Pieces fetch_step(const Product &p, const Step &of, const uint of_block, const uint bytes) {
-    return fetch_blocks(p.from, (of.row * p.units + of.first_unit) / of_block * bytes, of.rows * of.here / of_block * bytes);
-}
-
 // Several whole rows of the matrix, or 128 units of one at a time. While they are multiplied, the next ones travel to registers.
 extern "C" __global__ void __launch_bounds__(128) quantized_few(const Product p, const uint format, const uint most_x, TABLE) {
-    uint thread = threadIdx.x, span = max(min(p.units, THREADS), 1u), whole = THREADS / span, own = thread % span;
+    uint thread = threadIdx.x, span = max(min(p.units, THREADS), 1u), whole = THREADS / span;
     uint first_x = blockIdx.y * most_x, rows_x = min(p.m - first_x, most_x);
     uint groups = (p.n + whole - 1) / whole, of_block = units_of(format), bytes = bytes_of(format);
     bool minima = has_minima(format);
-    uint group = blockIdx.x, step = p.begin;
-    Step now = step_of(p, group, step, whole, span);
-    Pieces next = fetch_step(p, now, of_block, bytes);
+    uint next_group = blockIdx.x, next_step = 0, group = groups, step = 0;
+    Pieces next;
     float held = 0.0f;
+    // One round more than there are steps: the first only fetches.
 #pragma unroll 1
-    while (group < groups) {
-        uint offset = next.offset;
-        put(next);
-        __syncthreads();
-        bool starts = step == p.begin, ends = step + 1 == p.end;
-        Step of = now;
-        group += ends ? p.count : 0;
-        step = ends ? p.begin : step + 1;
-        if (group < groups) {
-            now = step_of(p, group, step, whole, span);
-            next = fetch_step(p, now, of_block, bytes);
+    do {
+        bool first_round = group == groups;
+        if (!first_round) {
+            put(next);
         }
-        if (thread < of.rows * of.here) {
+        uint offset = next.offset, row = group * whole, rows = min(p.n - row, whole), first_unit = step * THREADS;
+        uint here = min(p.units - first_unit, span);
+        group = next_group;
+        step = next_step;
+        __syncthreads();
+        if (next_group < groups) {
+            uint from = next_group * whole * p.units + next_step * THREADS;
+            uint count = min(p.n - next_group * whole, whole) * min(p.units - next_step * THREADS, span);
+            next = fetch_blocks(p.from, from / of_block * bytes, count / of_block * bytes);
+            next_step++;
+            if (next_step == p.steps) {
+                next_step = 0;
+                next_group += p.count;
+            }
+        }
+        if (first_round) {
+            continue;
+        }
+        if (thread < rows * here) {
             Unpacked unit = unpack(format, offset + thread / of_block * bytes, thread % of_block);
-            size_t of_x = size_t(first_x) * p.units + of.first_unit + own;
+            size_t of_x = size_t(first_x) * p.units + first_unit + thread % span;
 #pragma unroll 1
             for (uint r = 0; r < rows_x; r++, of_x += p.units) {
                 uint4 low = p.q[2 * of_x], high = p.q[2 * of_x + 1];
                 uint2 numbers = p.q_numbers[of_x];
                 int of_first = dot4(unit.w[3], low.w, dot4(unit.w[2], low.z, dot4(unit.w[1], low.y, dot4(unit.w[0], low.x, 0))));
                 int of_last = dot4(unit.w[7], high.w, dot4(unit.w[6], high.z, dot4(unit.w[5], high.y, dot4(unit.w[4], high.x, 0))));
-                WORDS[place(r, 0, thread)] = uint(unit.first * of_first + unit.last * of_last);
-                WORDS[place(r, 1, thread)] = bits(unit.d * of_bits(numbers.x));
+                uint *to = WORDS + place(r, 0, thread);
+                to[0] = uint(unit.first * of_first + unit.last * of_last);
+                to[PITCH] = bits(unit.d * of_bits(numbers.x));
                 if (minima) {
-                    WORDS[place(r, 2, thread)] = uint(unit.minimum * int(numbers.y));
-                    WORDS[place(r, 3, thread)] = bits(unit.m * of_bits(numbers.x));
+                    to[2 * PITCH] = uint(unit.minimum * int(numbers.y));
+                    to[3 * PITCH] = bits(unit.m * of_bits(numbers.x));
                 }
             }
         }
         __syncthreads();
         // A chain for each chunk of 256. Its total replaces its first sum.
-        uint chunks = (of.here + 7) / 8;
+        uint chunks = (here + 7) / 8;
 #pragma unroll 1
-        for (uint task = thread; task < rows_x * of.rows * chunks; task += THREADS) {
-            uint chunk = task % chunks, line = task / chunks, r = line / of.rows;
-            uint first = line % of.rows * span + 8 * chunk, end = first + min(of.here - 8 * chunk, 8u);
+        for (uint task = thread; task < rows_x * rows * chunks; task += THREADS) {
+            uint chunk = task % chunks, line = task / chunks, r = line / rows;
+            uint first = line % rows * span + 8 * chunk, there = min(here - 8 * chunk, 8u);
             float p_ = 0.0f;
             int sum = 0, of_minima = 0;
 #pragma unroll 1
-            for (uint i = first; i < end; i++) {
-                sum += int(WORDS[place(r, 0, i)]);
-                of_minima += minima ? int(WORDS[place(r, 2, i)]) : 0;
-                if (of_block == 1 || i + 1 == end) {
-                    p_ = fmaz(float(sum), of_bits(WORDS[place(r, 1, i)]), p_);
+            for (uint i = 0; i < there; i++) {
+                const uint *at = WORDS + place(r, 0, first + i);
+                sum += int(at[0]);
+                of_minima += minima ? int(at[2 * PITCH]) : 0;
+                if (of_block == 1 || i + 1 == there) {
+                    p_ = fmaz(float(sum), of_bits(at[PITCH]), p_);
                     if (minima) {
-                        p_ = fmaz(float(of_minima), of_bits(WORDS[place(r, 3, i)]), p_);
+                        p_ = fmaz(float(of_minima), of_bits(at[3 * PITCH]), p_);
                     }
                     sum = of_minima = 0;
                 }
@@ -207,20 +202,18 @@ extern "C" __global__ void __launch_bounds__(128) quantized_few(const Product p,
         __syncthreads();
         // With several steps there is one row of the matrix, and each thread has at most one total.
 #pragma unroll 1
-        for (uint task = thread; task < rows_x * of.rows; task += THREADS) {
-            uint r = task / of.rows, line = task % of.rows;
-            float *to = p.y + size_t(first_x + r) * p.n + of.row + line;
-            float t = !starts ? held : p.begin > 0 ? *to : 0.0f;
+        for (uint task = thread; task < rows_x * rows; task += THREADS) {
+            uint r = task / rows, line = task % rows;
+            held = first_unit == 0 ? 0.0f : held;
 #pragma unroll 1
             for (uint chunk = 0; chunk < chunks; chunk++) {
-                t = fmaz(of_bits(WORDS[place(r, 0, line * span + 8 * chunk)]), 1.0f, t);
+                held = fmaz(of_bits(WORDS[place(r, 0, line * span + 8 * chunk)]), 1.0f, held);
             }
-            held = t;
-            if (ends) {
-                *to = p.end == p.steps ? total(t) : t;
+            if (first_unit + here == p.units) {
+                p.y[size_t(first_x + r) * p.n + row + line] = total(held);
             }
         }
-    }
+    } while (group < groups);
 }
 
 // Unpacks 128 units of a matrix, or converts them to f32.
@@ -309,34 +302,25 @@ extern "C" __global__ void __launch_bounds__(128, 4) quantized_tiles(const Produ
     int sums[4][4], of_minima[4][4];
     float chains[4][4], totals[4][4];
 #pragma unroll
-    for (uint i = 0; i < 4; i++) {
-#pragma unroll
-        for (uint j = 0; j < 4; j++) {
-            uint row = first_row + own_row + 16 * j, of_x = first_x + own_x + 8 * i;
-            sums[i][j] = of_minima[i][j] = 0;
-            chains[i][j] = totals[i][j] = 0.0f;
-            if (p.begin > 0 && row < p.rows && of_x < p.m) {
-                totals[i][j] = p.y[size_t(of_x) * p.n + p.first + row];
-            }
-        }
+    for (uint i = 0; i < 16; i++) {
+        sums[i / 4][i % 4] = of_minima[i / 4][i % 4] = 0;
+        chains[i / 4][i % 4] = totals[i / 4][i % 4] = 0.0f;
     }
-    stage_step(p, first_row, first_x, p.begin, pieces);
-    end_group();
+    // One round more than there are steps: the first only fetches.
 #pragma unroll 1
-    for (uint step = p.begin; step < p.end; step++) {
-        const uint4 *now = pieces + (step - p.begin) % 2 * TILE_STEP;
-        arrived<0>();
-        __syncthreads();
-        if (step + 1 < p.end) {
-            stage_step(p, first_row, first_x, step + 1, pieces + (step + 1 - p.begin) % 2 * TILE_STEP);
+    for (uint step = 0; step <= p.steps; step++) {
+        if (step < p.steps) {
+            stage_step(p, first_row, first_x, step, pieces + step % 2 * TILE_STEP);
             end_group();
         }
-        uint first_unit = 2 * step;
+        const uint4 *now = pieces + (step + 1) % 2 * TILE_STEP;
+        uint first_unit = 2 * step - 2, last_unit = step == 0 ? first_unit : min(p.units, first_unit + 2);
 #pragma unroll 1
-        for (uint u = 0; u < min(p.units - first_unit, 2u); u++) {
+        for (uint next = first_unit + 1; next - 1 != last_unit; next++) {
+            uint u = (next - 1) % 2;
             const uint4 *numbers = now + TILE_W_NUMBERS + 2 * own_row + u;
             const uint2 *of_x = reinterpret_cast<const uint2 *>(now + TILE_X_NUMBERS) + 2 * own_x + u;
-#pragma unroll
+#pragma unroll 1
             for (uint half = 0; half < 2; half++) {
                 uint4 left[4];
                 int scale[4];
@@ -356,7 +340,6 @@ extern "C" __global__ void __launch_bounds__(128, 4) quantized_tiles(const Produ
                     }
                 }
             }
-            uint next = first_unit + u + 1;
             bool ends_block = next % of_block == 0, ends_chunk = next % 8 == 0 || next == p.units;
             if (minima) {
 #pragma unroll
@@ -394,15 +377,20 @@ extern "C" __global__ void __launch_bounds__(128, 4) quantized_tiles(const Produ
                 }
             }
         }
+        arrived<0>();
+        __syncthreads();
     }
+    // Results go through shared memory, so that this code exists once and stores rows.
 #pragma unroll
-    for (uint i = 0; i < 4; i++) {
-#pragma unroll
-        for (uint j = 0; j < 4; j++) {
-            uint row = first_row + own_row + 16 * j, of_x = first_x + own_x + 8 * i;
-            if (row < p.rows && of_x < p.m) {
-                p.y[size_t(of_x) * p.n + p.first + row] = p.end == p.steps ? total(totals[i][j]) : totals[i][j];
-            }
+    for (uint i = 0; i < 16; i++) {
+        WORDS[(own_x + i / 4 * 8) * TILE_ROWS + own_row + i % 4 * 16] = bits(totals[i / 4][i % 4]);
+    }
+    __syncthreads();
+    uint row = threadIdx.x % TILE_ROWS;
+#pragma unroll 1
+    for (uint i = threadIdx.x / TILE_ROWS; i < TILE_COLUMNS; i += THREADS / TILE_ROWS) {
+        if (first_row + row < p.rows && first_x + i < p.m) {
+            p.y[size_t(first_x + i) * p.n + p.first + first_row + row] = total(of_bits(WORDS[i * TILE_ROWS + row]));
         }
     }
 }
