@@ -228,6 +228,7 @@ fn broadcasting() {
 fn bits(r: &mut Random, dtype: DType, dims: &[usize]) -> Tensor {
     let n: usize = dims.iter().product();
     match dtype {
+        DType::U8 => Tensor::from_bytes(&(0..n).map(|_| r.next() as u8).collect::<Vec<_>>(), dtype, dims).unwrap(),
         DType::I64 => Tensor::new(&(0..n).map(|_| r.next() as i64 >> (r.below(64))).collect::<Vec<_>>(), dims).unwrap(),
         DType::I32 => Tensor::new(&(0..n).map(|_| r.next() as i32 >> r.below(32)).collect::<Vec<_>>(), dims).unwrap(),
         DType::U32 => Tensor::new(&(0..n).map(|_| r.next() as u32 >> r.below(32)).collect::<Vec<_>>(), dims).unwrap(),
@@ -272,7 +273,7 @@ fn casts_between_all_dtypes() {
 fn moves_of_every_element_size() {
     let Some(mut gpu) = Gpu::open() else { return };
     let mut r = Random(7);
-    for dtype in [DType::Bool, DType::F16, DType::U32, DType::I64] {
+    for dtype in [DType::Bool, DType::U8, DType::F16, DType::U32, DType::I64] {
         for dims in [&[70, 90][..], &[33, 64], &[64, 34, 2], &[3, 40, 50], &[5, 1, 7, 9], &[2, 3, 4, 5, 6], &[100, 3]] {
             for _ in 0..6 {
                 let mut perm: Vec<i32> = (0..dims.len() as i32).collect();

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::command::Command;
-use crate::contract::Precision;
+use crate::contract::{BlockFormat, Precision};
 use crate::hal::Buffer;
 use crate::hal::cpu::{CpuDevice, Isa};
 use crate::operand::{Meta, Place, View, ViewMut};
@@ -405,7 +405,7 @@ fn every_operation_has_a_work_that_fits_its_family() {
             Op::Matmul | Op::Concat => &[&[8, 8], &[8, 8]],
             _ if matches!(op.kind(), OpKind::Binary | OpKind::Comparison) => &[&[8, 8], &[8, 8]],
             Op::Attention => &[&[2, 8, 8], &[2, 8, 8], &[2, 8, 8]],
-            Op::Ffn | Op::Embedding | Op::Gather | Op::Where => continue,
+            Op::Ffn | Op::Embedding | Op::Gather | Op::Where | Op::QuantizedMatmul | Op::Dequantize => continue,
             Op::Rope => &[&[8, 8], &[8, 4], &[8, 4]],
             Op::Pad => &[&[8, 8], &[1]],
             _ => &[&[8, 8]],
@@ -423,6 +423,17 @@ fn every_operation_has_a_work_that_fits_its_family() {
             Family::Elementwise => assert!(per_element <= 3.0, "{op}"),
             _ => {}
         }
+    }
+    // Matrices of blocks are bytes.
+    let (x, w) = (Shape::new(&[3, 64]).unwrap(), Shape::new(&[5, 2 * 34]).unwrap());
+    let (x, w) = (Meta::new(DType::F32, x), Meta::new(DType::U8, w));
+    let attrs = Attrs { format: Some(BlockFormat::Q8_0), ..Attrs::default() };
+    for (op, inputs, flops, bytes) in [
+        (Op::QuantizedMatmul, &[Some(&x), Some(&w)][..], 2 * 3 * 5 * 64, 4 * 3 * 64 + 5 * 68 + 4 * 3 * 5),
+        (Op::Dequantize, &[Some(&w)], 0, 5 * 68 + 4 * 5 * 64),
+    ] {
+        let task = Task::new(op, &attrs, inputs, &op.info().infer(&attrs, inputs).unwrap());
+        assert_eq!((task.cost.flops, task.cost.bytes), (flops as f64, bytes as f64), "{op}");
     }
     // Only the rows that are looked up are read, not the whole table.
     let (table, ids) = (Shape::new(&[50_000, 768]).unwrap(), Shape::new(&[16]).unwrap());

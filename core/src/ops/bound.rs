@@ -32,7 +32,7 @@ pub(crate) fn most(bound: usize, elements: usize) -> Cost {
 
 #[cfg(test)]
 mod tests {
-    use crate::contract::Activation;
+    use crate::contract::{Activation, BlockFormat};
     use crate::operand::{Meta, View};
     use crate::{Attrs, DType, Op, Shape};
 
@@ -67,7 +67,29 @@ mod tests {
             }
         }
         met.dedup();
-        // Four operations take other operands: embedding and gather indices, where a bool, rope tables of another shape.
-        assert!(met.len() >= Op::ALL.len() - 4, "{met:?}");
+        // Six operations take other operands: embedding and gather indices, where a bool, rope tables of another shape,
+        // quantized_matmul and dequantize bytes.
+        assert!(met.len() >= Op::ALL.len() - 6, "{met:?}");
+    }
+
+    #[test]
+    fn nor_do_operations_on_quantised_blocks() {
+        for format in BlockFormat::ALL {
+            let attrs = Attrs { format: Some(format), ..Attrs::default() };
+            for (m, n, blocks) in
+                [(1, 1, 1), (9, 1, 1), (1, 9, 1), (1, 1, 9), (300, 300, 1), (300, 300, 9), (1, 3000, 9)]
+            {
+                let x = Meta::new(DType::F32, Shape::new(&[m, blocks * format.elements()]).unwrap());
+                let w = Meta::new(DType::U8, Shape::new(&[n, blocks * format.bytes()]).unwrap());
+                for (op, inputs) in [(Op::QuantizedMatmul, &[Some(&x), Some(&w)][..]), (Op::Dequantize, &[Some(&w)])] {
+                    let output = op.info().infer(&attrs, inputs).unwrap();
+                    let cost = op.info().cost(&attrs, inputs, &output);
+                    let all = inputs.iter().flatten().chain([&&output]).map(|meta| meta.shape.elements()).sum();
+                    let most = super::most(op.bound(), all);
+                    let within = cost.flops <= most.flops && cost.bytes <= most.bytes;
+                    assert!(within, "{op} of {m}x{n}x{blocks} {}: {cost:?}", format.name());
+                }
+            }
+        }
     }
 }

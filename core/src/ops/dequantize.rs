@@ -17,19 +17,20 @@ pub(super) const INFO: OpInfo = OpInfo {
         output.assign(&Meta::new(DType::F32, shape));
         Ok(())
     },
-    flops: |_, _, output| output.shape.elements() as f64,
+    // Bound by memory, as moves are.
+    flops: |_, _, _| 0.0,
 };
 
 /// Returns the format of operand `i`, which holds rows of blocks, and the shape of its elements.
 pub(super) fn blocks(op: &str, attrs: &Attrs, inputs: Metas<'_>, i: usize) -> Result<(BlockFormat, Shape)> {
     let w = rules::required(inputs, i);
+    if w.dtype != DType::U8 {
+        fail!(DtypeMismatch, "{op}: w is {}; it must be u8, the bytes of its blocks", w.dtype);
+    }
     let Some(format) = attrs.format else {
         let names = BlockFormat::ALL.map(BlockFormat::name).join(", ");
         fail!(InvalidArgument, "{op}: the format of w's blocks is missing; it must be one of {names}");
     };
-    if w.dtype != DType::U8 {
-        fail!(DtypeMismatch, "{op}: w is {}; it must be u8, the bytes of its blocks", w.dtype);
-    }
     let rank = w.shape.rank();
     if rank == 0 || !w.shape.from_end(0).is_multiple_of(format.bytes()) {
         fail!(

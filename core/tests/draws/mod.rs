@@ -1,6 +1,6 @@
 //! Draws random calls of every operation, with NaN, infinities, subnormals and −0 mixed in.
 
-use adead_core::contract::Precision;
+use adead_core::contract::{BlockFormat, Precision};
 use adead_core::{Attrs, Axis, Context, ContextOptions, DType, Gives, Op, OpKind, PerAxis, Permutation, Tensor};
 
 /// A small generator: a failure can be repeated from its seed alone.
@@ -34,8 +34,13 @@ impl Random {
         (0..rank).map(|_| self.size(most)).collect()
     }
 
+    /// A tensor of a floating dtype, or any bytes for u8.
     pub fn float(&mut self, dtype: DType, dims: &[usize]) -> Tensor {
         let n: usize = dims.iter().product();
+        if dtype == DType::U8 {
+            let bytes: Vec<u8> = (0..n).map(|_| self.next() as u8).collect();
+            return Tensor::from_bytes(&bytes, dtype, dims).unwrap();
+        }
         // Most tensors are tame, so that sums and products stay interesting; some are wild.
         let wild = self.below(4) == 0;
         let values: Vec<f32> = (0..n)
@@ -61,6 +66,26 @@ impl Random {
         plain().cast(&Tensor::new(&values, dims).unwrap(), dtype).unwrap()
     }
 
+    /// Rows of quantised blocks with any bytes. The scales of most tensors are ordinary; those of the others include NaN, infinities
+    /// and subnormals.
+    pub fn blocks(&mut self, format: BlockFormat, rows: &[usize], blocks: usize) -> Tensor {
+        let wild = self.below(4) == 0;
+        // Where the high bytes of a block's f16 numbers are.
+        let numbers: &[usize] = match format.name() {
+            "q6_k" => &[209],
+            "q8_0" | "q4_0" | "q5_0" => &[1],
+            _ => &[1, 3],
+        };
+        let count = rows.iter().product::<usize>() * blocks;
+        let mut bytes: Vec<u8> = (0..count * format.bytes()).map(|_| self.next() as u8).collect();
+        if !wild {
+            for block in bytes.chunks_exact_mut(format.bytes()) {
+                numbers.iter().for_each(|&at| block[at] = block[at] & 0x83 | 0x20);
+            }
+        }
+        Tensor::from_bytes(&bytes, DType::U8, &[rows, &[blocks * format.bytes()]].concat()).unwrap()
+    }
+
     pub fn axis(&mut self, rank: usize) -> Axis {
         Axis::At(self.below(rank) as i32 - if self.flag() { rank as i32 } else { 0 })
     }
@@ -84,6 +109,12 @@ pub fn of(kind: OpKind) -> Vec<Op> {
 pub fn draw(op: Op, dtype: DType, r: &mut Random) -> (Attrs, Vec<Option<Tensor>>) {
     let mut attrs = Attrs::default();
     let mut operands = Vec::new();
+    let dtype = match op {
+        Op::Embedding | Op::Transpose | Op::Slice | Op::Pad | Op::Gather | Op::Concat | Op::Cast if r.below(4) == 0 => {
+            DType::U8
+        }
+        _ => dtype,
+    };
     match op {
         Op::Matmul => {
             let (m, n, k) = (r.size(70), r.size(70), r.size(600));
@@ -171,6 +202,28 @@ pub fn draw(op: Op, dtype: DType, r: &mut Random) -> (Attrs, Vec<Option<Tensor>>
                 let most = if r.flag() { n } else { n.min(9) };
                 attrs.k = r.below(most + 1) as u32;
             }
+        }
+        Op::QuantizedMatmul => {
+            let format = BlockFormat::ALL[r.below(BlockFormat::ALL.len())];
+            let (n, blocks) = (r.size(140), r.size(if format.elements() == 256 { 5 } else { 20 }));
+            let rank = r.below(3);
+            let mut dims = r.dims(rank, if rank == 1 { 70 } else { 9 });
+            dims.push(blocks * format.elements());
+            let mut x = r.float(DType::F32, &dims);
+            if r.below(6) == 0 {
+                // Blocks near 2^-90, below which they are zeros.
+                let tiny = Attrs { alpha: 2f32.powi(-90 + r.below(3) as i32), ..Attrs::default() };
+                x = plain().run(Op::Scale, &tiny, &[Some(&x)]).unwrap();
+            }
+            attrs.format = Some(format);
+            operands = vec![Some(x), Some(r.blocks(format, &[n], blocks))];
+        }
+        Op::Dequantize => {
+            let format = BlockFormat::ALL[r.below(BlockFormat::ALL.len())];
+            let (rank, blocks) = (r.below(3), r.size(if format.elements() == 256 { 4 } else { 20 }));
+            let rows = r.dims(rank, 17);
+            attrs.format = Some(format);
+            operands = vec![Some(r.blocks(format, &rows, blocks))];
         }
         Op::Rope => {
             let rank = 1 + r.below(4);

@@ -1,6 +1,7 @@
 """Cases of pipelines (pipeline.txt): what may be fused, and what looks as if it might be."""
 
 from cases_matmul import INF, NAN, NEG_INF, NEG_ZERO, rand, wild
+from cases_blocks import hostile, sensible
 from cases_elementwise import specials
 from pipelines import Pipeline
 from suite import operand
@@ -21,6 +22,7 @@ def build(suite):
     large(begin)
     blocks(begin)
     moves(begin)
+    quantized(begin)
     empty(begin)
     outputs(begin)
     errors(begin)
@@ -459,6 +461,38 @@ def moves(begin):
     x, y = p.input(rand("f32", 7)), p.constant(rand("f32", 7, 1))
     p.reshape(p.do("tanh", p.do("matmul", x, y)))
     p.end()
+
+
+def quantized(begin):
+    """Products with quantised constants, between operations that are fused elsewhere."""
+    for form, k, n in (("q8_0", 64, 17), ("q4_0", 288, 5), ("q5_1", 32, 40), ("q6_k", 512, 9)):
+        p = begin(f"quantized_{form}")
+        x, w, bias = p.input(rand("f32", 3, k)), p.constant(sensible(form, f"pipeline {form}", n, k)), p.constant(rand("f32", n))
+        p.do("silu", p.do("add", p.do("quantized_matmul", p.do("scale", x, alpha=0.75), w, format=form), bias))
+        p.again(wild("f32", 3, k))
+        p.again(rand("f32", 3, k, e=-89))
+        p.end()
+    p = begin("quantized_inputs")
+    x, w = p.input(rand("f32", 2, 256)), p.input(hostile("q4_k", 7, 256))
+    p.do("quantized_matmul", x, w, format="q4_k")
+    p.again(rand("f32", 2, 256), hostile("q4_k", 7, 256))
+    p.end()
+    p = begin("dequantized")
+    x, w = p.input(rand("f32", 2, 96)), p.constant(sensible("q5_0", "pipeline dequantized", 11, 96))
+    p.do("relu", p.do("matmul", x, p.do("dequantize", w, format="q5_0"), trans_b=1))
+    p.again(rand("f32", 2, 96))
+    p.end()
+    p = begin("quantized_rows")  # of an embedding's table
+    table, rows = p.constant(sensible("q4_1", "pipeline table", 20, 64)), p.input(operand("i32", (3,), "ids:?:20"))
+    p.do("dequantize", p.do("embedding", table, rows), format="q4_1")
+    p.again(operand("i32", (3,), "ids:?:20"))
+    p.end()
+    p = begin("error_quantized_format")
+    p.do("quantized_matmul", p.input(rand("f32", 2, 32)), p.constant(hostile("q4_0", 3, 32)))
+    p.end("invalid_argument")
+    p = begin("error_quantized_k")
+    p.do("quantized_matmul", p.input(rand("f32", 2, 64)), p.constant(hostile("q4_0", 3, 32)), format="q4_0")
+    p.end("shape_mismatch")
 
 
 def empty(begin):
