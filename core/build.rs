@@ -25,7 +25,7 @@ use std::path::Path;
 use std::{env, fs};
 
 /// The modules, in the order of `Shader`.
-const MODULES: [&str; 7] = ["attention", "elementwise", "fixed", "lines", "matmul", "moves", "probe"];
+const MODULES: [&str; 8] = ["attention", "elementwise", "fixed", "lines", "matmul", "moves", "quantized", "probe"];
 
 /// What an instruction's words are, by its opcode. A wrong answer costs bytes, or ends the build.
 fn class(opcode: u32) -> u32 {
@@ -133,7 +133,7 @@ fn cuda(out: &Path) {
         fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}: run ci/cuda-kernels", path.display()))
     };
     let (mut table, mut machine) = (String::new(), Part::default());
-    for family in &MODULES[..6] {
+    for family in &MODULES[..7] {
         // Machine code consists of instructions of 16 bytes; a text ends with zero.
         let (mut ptx, mut places) = (Part::default(), Vec::new());
         let compiled = architectures::COMPILED.contains(family);

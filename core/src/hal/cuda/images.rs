@@ -109,6 +109,7 @@ mod tests {
             (Kernels::Lines, "lines"),
             (Kernels::Matmul, "matmul"),
             (Kernels::Moves, "moves"),
+            (Kernels::Quantized, "quantized"),
         ] {
             let machine = (0..MACHINE_CODE.len()).filter(|_| COMPILED.contains(&family)).map(Image::MachineCode);
             for image in machine.chain((0..PTX.len()).map(Image::Ptx)) {
@@ -147,7 +148,7 @@ mod tests {
         ] {
             assert_eq!(of(Card { capability, ..Card::default() }), expected, "{capability}");
         }
-        for kernels in [Kernels::Lines, Kernels::Moves] {
+        for kernels in [Kernels::Lines, Kernels::Moves, Kernels::Quantized] {
             assert_eq!(family(Card { capability: 90, ..Card::default() }, kernels), ["compute_80.ptx"]);
         }
         // Jetson's GPUs are not cards, although their numbers lie between those of cards.

@@ -137,6 +137,7 @@ mod tests {
             (Kernels::Lines, include_bytes!("../../../kernels/vulkan/generated/lines.spv")),
             (Kernels::Matmul, include_bytes!("../../../kernels/vulkan/generated/matmul.spv")),
             (Kernels::Moves, include_bytes!("../../../kernels/vulkan/generated/moves.spv")),
+            (Kernels::Quantized, include_bytes!("../../../kernels/vulkan/generated/quantized.spv")),
             (Kernels::Probe, include_bytes!("../../../kernels/vulkan/generated/probe.spv")),
         ];
         for (shader, bytes) in compiled {
