@@ -1,11 +1,15 @@
 //! Packs the operations' kernels for the library; `src/hal/lzma.rs` unpacks them, `src/hal/vulkan/shaders.rs` what is in Vulkan's.
 //!
 //! CUDA's machine code is packed together, because families share instructions, and is unpacked when the first of it is used. Its PTX is
-//! packed by family. Vulkan's become a seventh of their size: words of a kind go into streams of their own, ids as differences: most ids are close to the last one that was defined, and
-//! functions that modules share look alike then. A stream has a number's lowest seven bits in one part, the others in another.
+//! packed by family. Vulkan's become a ninth of their size: words of a kind go into streams of their own. An id is told by how many were
+//! defined since, or else as the difference to the last one at its place in such an instruction: functions that modules share look alike
+//! then. A stream has a number's lowest seven bits in one part, the others in another.
 
 #[path = "src/hal/vulkan/packing.rs"]
 mod packing;
+
+#[path = "src/hal/cuda/instructions.rs"]
+mod instructions;
 
 #[path = "src/hal/cuda/registers.rs"]
 mod registers;
@@ -21,7 +25,7 @@ use std::path::Path;
 use std::{env, fs};
 
 /// The modules, in the order of `Shader`.
-const MODULES: [&str; 7] = ["attention", "elementwise", "fixed", "lines", "matmul", "moves", "probe"];
+const MODULES: [&str; 8] = ["attention", "elementwise", "fixed", "lines", "matmul", "moves", "quantized", "probe"];
 
 /// What an instruction's words are, by its opcode. A wrong answer costs bytes, or ends the build.
 fn class(opcode: u32) -> u32 {
@@ -60,7 +64,7 @@ impl Streams {
         self.0[stream][part].push(value as u8);
     }
 
-    fn module(&mut self, words: &[u32], seen: &mut Vec<u32>) {
+    fn module(&mut self, words: &[u32], seen: &mut Vec<u32>, places: &mut HashMap<(u32, usize), u32>) {
         self.push(NUMBER, words.len() as u32);
         words[1..5].iter().for_each(|&word| self.push(NUMBER, word));
         let (mut lengths, mut last, mut i) = (HashMap::new(), 0, 5);
@@ -83,11 +87,15 @@ impl Streams {
                 last = operands[0];
                 operands = &operands[1..];
             }
-            for &word in operands {
+            for (place, &word) in operands.iter().enumerate() {
                 match class & (NUMBERS | LITERALS) {
                     NUMBERS => self.push(NUMBER, word),
                     LITERALS => self.0[LITERAL][0].extend(word.to_le_bytes()),
-                    _ => self.push(ID, folded(last, word)),
+                    _ => {
+                        let before = places.insert((opcode, place.min(PLACES - 1)), word).unwrap_or(0);
+                        let age = last.wrapping_sub(word);
+                        self.push(ID, if age < YOUNG { age } else { YOUNG + folded(word, before) });
+                    }
                 }
             }
             i += length as usize;
@@ -101,11 +109,11 @@ fn main() {
     println!("cargo:rerun-if-changed=src/hal/cuda");
     println!("cargo:rerun-if-changed={}", folder.display());
     let out = env::var_os("OUT_DIR").expect("cargo sets OUT_DIR");
-    let (mut streams, mut seen) = (Streams(Default::default()), Vec::new());
+    let (mut streams, mut seen, mut places) = (Streams(Default::default()), Vec::new(), HashMap::new());
     for module in MODULES {
         let bytes = fs::read(folder.join(module).with_extension("spv")).expect("a kernel can be read");
         let words = bytes.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().expect("four bytes")));
-        streams.module(&words.collect::<Vec<_>>(), &mut seen);
+        streams.module(&words.collect::<Vec<_>>(), &mut seen, &mut places);
     }
     let parts: Vec<_> = streams.0.into_iter().flatten().collect();
     let mut bytes: Vec<_> = parts.iter().flat_map(|part| (part.len() as u32).to_le_bytes()).collect();
@@ -125,8 +133,8 @@ fn cuda(out: &Path) {
         fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}: run ci/cuda-kernels", path.display()))
     };
     let (mut table, mut machine) = (String::new(), Part::default());
-    for family in &MODULES[..6] {
-        // What repeats in machine code are instructions, of 16 bytes; a text ends with zero.
+    for family in &MODULES[..7] {
+        // Machine code consists of instructions of 16 bytes; a text ends with zero.
         let (mut ptx, mut places) = (Part::default(), Vec::new());
         let compiled = architectures::COMPILED.contains(family);
         for architecture in architectures::MACHINE_CODE.iter().filter(|_| compiled) {
@@ -150,7 +158,11 @@ fn cuda(out: &Path) {
         );
         table += &format!("Family {{ machine: &{places:?}, ptx: {ptx} }},\n");
     }
-    write(out, "machine", &machine.bytes, [0, 4, 4]);
+    let mut code = machine.bytes.clone();
+    instructions::pack(&mut code);
+    write(out, "machine", &code, [0, 4, 4]);
+    instructions::unpack(&mut code);
+    assert!(code == machine.bytes, "machine code doesn't come back");
     fs::write(out.join("cuda.rs"), format!("[{table}]")).expect("OUT_DIR is writable");
 }
 
@@ -170,21 +182,32 @@ impl Part {
 
 /// PTX as `registers.rs` reads it.
 fn relative(mut text: &[u8]) -> Vec<u8> {
-    let (mut to, mut all) = (Vec::new(), registers::Last::default());
+    let (mut to, mut numbers) = (Vec::new(), registers::Numbers::new());
     while !text.is_empty() {
         let kind = registers::kind_of(text);
-        let (number, digits) = registers::number_of(&text[kind..]);
+        let (before, rest) = text.split_at(kind.max(1));
+        numbers.pass(before);
+        to.extend(before);
+        text = rest;
+        if kind > 0 && text.first() == Some(&b'<') {
+            numbers.declare(before);
+        }
+        let (number, digits) = registers::number_of(text);
         if kind == 0 || digits == 0 {
-            all.pass(text[0]);
-            to.push(text[0]);
-            text = &text[1..];
             continue;
         }
-        let last = all.of(&text[..kind]);
-        to.extend(&text[..kind]);
-        to.extend(format!("{:+}", number - *last).bytes());
-        *last = number;
-        text = &text[kind + digits..];
+        let age = *numbers.newest(before) - number;
+        to.extend(
+            match age {
+                -1 => "!".to_string(),
+                0..registers::DIGITS => age.to_string(),
+                _ => format!("{:+}", number - *numbers.last()),
+            }
+            .bytes(),
+        );
+        *numbers.newest(before) += i64::from(age == -1);
+        *numbers.last() = number;
+        text = &text[digits..];
     }
     to
 }

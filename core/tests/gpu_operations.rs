@@ -3,6 +3,8 @@
 
 mod draws;
 mod on_gpu;
+#[path = "on_gpu/quantized.rs"]
+mod quantized;
 
 use adead_core::contract::GeluForm;
 use adead_core::hal::Buffer;

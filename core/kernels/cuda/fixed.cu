@@ -4,6 +4,7 @@
 #include "glsl.cuh"
 #include "../vulkan/fixed.glsl"
 #include "batches.cuh"
+#include "bytes.cuh"
 #include "wgmma.cuh"
 
 // The push constants of a product, as lowering writes them.
@@ -147,19 +148,6 @@ extern "C" __global__ void __launch_bounds__(1024) fixed_cut(const Cut s, const 
     }
 }
 
-// Returns c plus the products of four digits each.
-INLINE int dot4(const uint a, const uint b, int c) {
-#ifdef __CUDA_ARCH__
-    asm("dp4a.s32.s32 %0, %1, %2, %0;" : "+r"(c) : "r"(a), "r"(b));
-    return c;
-#else
-    for (uint e = 0; e < 32; e += 8) {
-        c += int((signed char)(a >> e)) * int((signed char)(b >> e));
-    }
-    return c;
-#endif
-}
-
 // Returns a total as a number of the result.
 INLINE float value(const Product &p, const Total &t, const uint row, const uint column, const Starts &at) {
     int s = p.a_scales[at.a * p.m + row], r = p.b_scales[at.b * p.n + column];
@@ -192,15 +180,6 @@ INLINE Total add_words(Total total, const uint4 before) {
 }
 
 #ifndef __CUDA_ARCH_FEAT_SM90_ALL
-// Copies 16 bytes from global to shared memory.
-INLINE void copy_chunk(uint4 *to, const uint4 *from) {
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(uint(__cvta_generic_to_shared(to))), "l"(from));
-#else
-    *to = *from;
-#endif
-}
-
 #if __CUDA_ARCH__ >= 800
 // Loads four squares of 8 lines and 16 bytes. The addresses of each square's lines are in 8 threads.
 INLINE void load_squares(uint (&to)[4], const uint4 *line) {

@@ -35,7 +35,7 @@ struct Choice {
 };
 
 const uint GATHER = 1, COLLECT = 3, ALONG = 6;
-const uint F32 = 0, F16 = 1, BF16 = 2, I32 = 3, I64 = 4, U32 = 5, BOOL = 6;
+const uint F32 = 0, F16 = 1, BF16 = 2, I32 = 3, I64 = 4, U32 = 5, BOOL = 6, U8 = 7;
 // Ids that a block of threads checks.
 const uint CHECKED = 16384;
 
@@ -225,6 +225,7 @@ INLINE ulong64 convert(const uint from, const uint to, const ulong64 v) {
     case I32: return uint(__float2int_rz(x));
     case U32: return __float2uint_rz(x);
     case BOOL: return (u & MAGNITUDE) != 0;
+    case U8: return min(__float2uint_rz(x), 255u);
     default: return is_nan(x) ? 0 : ulong64(__float2ll_rz(x));
     }
 }
@@ -241,7 +242,7 @@ extern "C" __global__ void __launch_bounds__(256) cast(const Arguments s, const 
         uint i = min(first + 256 * k, s.n - 1);
         if (short_from) {
             v[k] = static_cast<const unsigned short *>(s.x)[i];
-        } else if (c.from == BOOL) {
+        } else if (c.from == BOOL || c.from == U8) {
             v[k] = static_cast<const unsigned char *>(s.x)[i];
         } else if (c.from == I64) {
             v[k] = static_cast<const ulong64 *>(s.x)[i];
@@ -262,7 +263,7 @@ extern "C" __global__ void __launch_bounds__(256) cast(const Arguments s, const 
         }
         if (short_to) {
             static_cast<unsigned short *>(s.y)[i] = (unsigned short)(v[k]);
-        } else if (c.to == BOOL) {
+        } else if (c.to == BOOL || c.to == U8) {
             static_cast<unsigned char *>(s.y)[i] = (unsigned char)(v[k]);
         } else if (c.to == I64) {
             static_cast<ulong64 *>(s.y)[i] = v[k];
@@ -288,8 +289,9 @@ INLINE void sources(const Arguments &s, const Table &t, uint i, size_t (&from)[3
 
 // An element as a number whose order is that of values. A float that is no NaN: -0 is +0.
 INLINE long long key(const uint kind, const void *of, const size_t i, bool &unordered) {
-    if (kind == BOOL) {
-        return static_cast<const unsigned char *>(of)[i] != 0;
+    if (kind == BOOL || kind == U8) {
+        uint u = static_cast<const unsigned char *>(of)[i];
+        return kind == BOOL ? min(u, 1u) : u;
     }
     if (kind == I64) {
         return static_cast<const long long *>(of)[i];

@@ -1,18 +1,18 @@
 // Conversions between element types: what cast does, and the widening and narrowing around every other kernel.
 
 // dtype::DType's numbers.
-const uint F32 = 0u, F16 = 1u, BF16 = 2u, I32 = 3u, I64 = 4u, U32 = 5u, BOOL = 6u;
+const uint F32 = 0u, F16 = 1u, BF16 = 2u, I32 = 3u, I64 = 4u, U32 = 5u, BOOL = 6u, U8 = 7u;
 
 // The bits of a binary32 to an integer: truncated, saturated, NaN to 0.
 uvec2 to_integer(const uint u) {
     bool negative = u >= SIGN;
     int e = int((u >> 23) & 255u) - 127;
-    int width = TO == I64 ? 63 : TO == I32 ? 31 : 32;
-    if ((u & MAGNITUDE) > INFINITY || (TO == U32 && negative)) {
+    int width = TO == I64 ? 63 : TO == I32 ? 31 : TO == U32 ? 32 : 8;
+    if ((u & MAGNITUDE) > INFINITY || ((TO == U32 || TO == U8) && negative)) {
         return uvec2(0u);
     }
     if (e >= width) {
-        uint top = uint(negative) + (TO == U32 ? 0xffffffffu : 0x7fffffffu);
+        uint top = uint(negative) + (TO == U32 ? 0xffffffffu : TO == U8 ? 255u : 0x7fffffffu);
         return TO == I64 ? uvec2(negative ? 0u : 0xffffffffu, top) : uvec2(top, 0u);
     }
     // The significand, shifted to where the point is.
@@ -78,6 +78,10 @@ bool is_half(const uint dtype) {
     return dtype == F16 || dtype == BF16;
 }
 
+bool is_byte(const uint dtype) {
+    return dtype == BOOL || dtype == U8;
+}
+
 void convert_all() {
     uint first = gl_WorkGroupID.x * 1024u + gl_LocalInvocationIndex * (VECTOR == 1u ? 4u : 1u);
     // Where four elements may be read and written at once, none of them has two words, or a byte.
@@ -105,7 +109,7 @@ void convert_all() {
             uvec2 u = uvec2(0u);
             if (is_half(FROM)) {
                 u.x = load_half(x, i);
-            } else if (FROM == BOOL) {
+            } else if (is_byte(FROM)) {
                 u.x = load_byte(x, i);
             } else if (FROM == I64) {
                 u = Word2(at(x, i, 3u)).v;
@@ -115,8 +119,8 @@ void convert_all() {
             u = convert(u);
             if (is_half(TO)) {
                 store_half(y, i, u.x);
-            } else if (TO == BOOL) {
-                store_byte(y, i, u.x);
+            } else if (is_byte(TO)) {
+                store_byte(y, i, u.x & 0xffu);
             } else if (TO == I64) {
                 Word2(at(y, i, 3u)).v = u;
             } else {

@@ -19,8 +19,8 @@ uvec2 key(const uvec2 address, const uint index, inout bool unordered) {
         return uvec2(v.y ^ SIGN, v.x);
     }
     uint u;
-    if (KIND == BOOL) {
-        u = min(load_byte(address, index), 1u);
+    if (KIND == BOOL || KIND == U8) {
+        u = min(load_byte(address, index), KIND == BOOL ? 1u : 255u);
     } else {
         u = load_word(address, index);
     }

@@ -5,8 +5,8 @@
 /// code would take the C library's archive above its limit (docs/performance.md), so drivers of other GPUs compile PTX.
 pub const MACHINE_CODE: [u32; 1] = [90];
 
-/// The kernel families that have machine code. The other two have PTX alone, which an H200's driver compiles in 0.5 s (`lines`) and
-/// 0.1 s (`moves`) at their first use on a machine. Their machine code would take 32 KB of the archive.
+/// The kernel families that have machine code. The others have PTX alone, which an H200's driver compiles in 0.5 s (`lines`) and
+/// 0.1 s (`moves`) at their first use on a machine. Machine code of these two would take 32 KB of the archive.
 #[allow(dead_code)] // core/build.rs reads it; the library has what follows from it.
 pub const COMPILED: [&str; 4] = ["attention", "elementwise", "fixed", "matmul"];
 

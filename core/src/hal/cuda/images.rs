@@ -1,6 +1,7 @@
 //! The operations' kernels for a GPU: machine code for its architecture, or PTX for its driver to compile.
 
 use super::architectures::{MACHINE_CODE, PTX};
+use super::instructions;
 use super::physical::Physical;
 use super::registers::absolute;
 use crate::error::{Result, fail};
@@ -65,7 +66,12 @@ impl Image {
             match self {
                 Image::MachineCode(place) => {
                     let &(from, to) = machine.get(place)?;
-                    CODE.get_or_init(|| unpack(MACHINE)).as_deref()?.get(from..to)
+                    let code = || {
+                        let mut code = unpack(MACHINE)?;
+                        instructions::unpack(&mut code);
+                        Some(code)
+                    };
+                    CODE.get_or_init(code).as_deref()?.get(from..to)
                 }
                 Image::Ptx(place) => {
                     let text = || ptx.part(place).map(|text| absolute(&text));
@@ -103,6 +109,7 @@ mod tests {
             (Kernels::Lines, "lines"),
             (Kernels::Matmul, "matmul"),
             (Kernels::Moves, "moves"),
+            (Kernels::Quantized, "quantized"),
         ] {
             let machine = (0..MACHINE_CODE.len()).filter(|_| COMPILED.contains(&family)).map(Image::MachineCode);
             for image in machine.chain((0..PTX.len()).map(Image::Ptx)) {
@@ -141,7 +148,7 @@ mod tests {
         ] {
             assert_eq!(of(Card { capability, ..Card::default() }), expected, "{capability}");
         }
-        for kernels in [Kernels::Lines, Kernels::Moves] {
+        for kernels in [Kernels::Lines, Kernels::Moves, Kernels::Quantized] {
             assert_eq!(family(Card { capability: 90, ..Card::default() }, kernels), ["compute_80.ptx"]);
         }
         // Jetson's GPUs are not cards, although their numbers lie between those of cards.

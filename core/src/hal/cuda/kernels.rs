@@ -118,6 +118,21 @@ fn fixed_wide_bytes(digits: u32, columns: u32) -> u32 {
     steps * digits * (128 + columns) * 64 + 4 * 128 * (columns + 8)
 }
 
+/// The kernels of quantised blocks, by stage.
+const QUANTIZED: [&CStr; 5] =
+    [c"quantized_cut", c"quantized_few", c"quantized_convert", c"quantized_tiles", c"quantized_convert"];
+
+/// Returns the shared memory of these kernels in bytes: a workgroup's blocks and, for each row of x, four numbers of each unit; the
+/// elements and numbers of two steps of a tile; or the elements and numbers of a workgroup's units.
+const fn quantized_bytes(stage: u32, rows: u32) -> u32 {
+    4 * match stage {
+        0 => 128,
+        1 => 1100 + rows * 4 * 144,
+        3 => 2 * 2560,
+        _ => 1100 + 11 * 128,
+    }
+}
+
 impl Launch {
     /// Plans the launch of a family's kernel with these constants.
     pub fn plan(kernels: Kernels, constants: &[u32], push: &[u32], groups: [u32; 3]) -> Result<Launch> {
@@ -226,6 +241,15 @@ impl Launch {
                     launch.shared_bytes = attention_bytes(columns, threads, of_thread, push[WIDTH]);
                 }
                 launch.take(&[has | stage << 5]);
+            }
+            Kernels::Quantized => {
+                let &[stage, format, rows] = constants else {
+                    fail!(Internal, "a product of quantised blocks has {} constants", constants.len());
+                };
+                (launch.name, launch.threads) = (QUANTIZED[(stage as usize).min(QUANTIZED.len() - 1)], 128);
+                launch.shared_bytes = quantized_bytes(stage, rows);
+                // The last kernel converts to f32 in the last stage.
+                launch.take(&[format, if stage == 1 { rows } else { u32::from(stage == 4) }]);
             }
             Kernels::Probe => fail!(Internal, "CUDA has no probe kernel"),
         }

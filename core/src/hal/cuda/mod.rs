@@ -12,6 +12,7 @@ mod event;
 pub mod fake;
 mod flow;
 mod images;
+mod instructions;
 mod kernels;
 mod memory;
 mod physical;

@@ -22,13 +22,15 @@ pub enum Kernels {
     Matmul,
     /// transpose, concat, embedding, cast.
     Moves,
+    /// Products with matrices of quantised blocks.
+    Quantized,
     /// Kernels with known results, for checking a device.
     Probe,
 }
 
 impl Kernels {
     /// The number of families.
-    pub const COUNT: usize = 7;
+    pub const COUNT: usize = 8;
 }
 
 /// The limits of a device that shape its kernels.

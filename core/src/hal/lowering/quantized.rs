@@ -1,14 +1,189 @@
 //! Lowers products with matrices of quantised blocks, and their conversion to f32.
+//!
+//! First a kernel cuts the rows of x into integers of 8 bits. A product with few rows of x then reads blocks as they lie in memory.
+//! For more rows, strips of the matrix are unpacked in scratch, so that tiles of the result share the work of unpacking.
 
-use super::{Call, Encoder};
+use super::{Call, Encoder, Kernels, Limits, Push};
+use crate::contract::BlockFormat;
 use crate::error::{Result, fail};
+use crate::ops::QuantizedPlan;
+
+// The stages of a kernel: values of quantized.comp's STAGE.
+const CUT: u32 = 0;
+const FEW: u32 = 1;
+const UNPACK: u32 = 2;
+const TILES: u32 = 3;
+const VALUES: u32 = 4;
+
+/// The elements of a unit, which is what one thread unpacks, and the units of a workgroup, one for each thread.
+const UNIT: u32 = 32;
+const UNITS: u32 = 128;
+
+/// The elements of x that a workgroup cuts.
+const CUT_ELEMENTS: u32 = 512;
+
+/// The rows of the matrix and of x in a tile of the result, and the units of a step along K.
+const TILE: [u32; 2] = [64, 32];
+const STEP: u32 = 2;
+
+/// The rows of x that a workgroup multiplies with blocks as they lie in memory, at most; half as many if less than
+/// [`SHARED_OF_ROWS`] bytes of memory are shared.
+const ROWS: u32 = 8;
+const SHARED_OF_ROWS: u32 = 24 << 10;
+
+/// The most rows of x for which reading blocks again for every [`ROWS`] rows costs less than unpacking them for tiles.
+const FEW_ROWS: u32 = 16;
+
+/// The elements of a strip, at most, unless one tile's rows have more. An H200's L2 cache holds such a strip, unpacked.
+const STRIP: u32 = 1 << 24;
+
+/// A product. The addresses are those of cut rows, of the matrix's blocks and of the result.
+struct Product {
+    format: BlockFormat,
+    m: u32,
+    n: u32,
+    /// The units of a row.
+    units: u32,
+    q: u64,
+    q_numbers: u64,
+    w: u64,
+    y: u64,
+}
+
+/// What a kernel of a product does: values of quantized.comp's push constants.
+#[derive(Clone, Copy, Default)]
+struct Work {
+    from: u64,
+    w: u64,
+    w_numbers: u64,
+    begin: u32,
+    end: u32,
+    steps: u32,
+    rows: u32,
+    first: u32,
+    count: u32,
+}
 
 /// `quantized_matmul` of the op table.
-pub fn quantized_matmul(_: &mut dyn Encoder, _: &Call<'_>) -> Result<()> {
-    fail!(Unsupported, "quantized_matmul: no kernel on this device");
+pub fn quantized_matmul(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()> {
+    let QuantizedPlan { format, m, n, k } = QuantizedPlan::new(call.attrs, call.views.into())?;
+    // An operand without elements may have a dimension beyond 32 bits, but not here: the result has elements, and K is x's.
+    if m as u64 * n as u64 > u32::MAX as u64 || k > u32::MAX as usize {
+        fail!(Unsupported, "quantized_matmul: a product of {m}×{k} by {k}×{n} is too large for one kernel");
+    }
+    let units = k as u32 / UNIT;
+    let (m, n, w, y) = (m as u32, n as u32, call.address(1), call.output.address);
+    let mut product = Product { format, m, n, units, q: 0, q_numbers: 0, w, y };
+    if units == 0 {
+        // Without blocks, results are sums of nothing, in whatever rows.
+        (product.m, product.n) = (1, m * n);
+        return product.few(encoder);
+    }
+    let elements = m * k as u32;
+    (product.q, product.q_numbers) =
+        (encoder.scratch(elements as u64)?, encoder.scratch(8 * (elements / UNIT) as u64)?);
+    let cut = Work { from: call.address(0), count: elements, ..Work::default() };
+    product.dispatch(encoder, CUT, &cut, [elements.div_ceil(CUT_ELEMENTS), 1])?;
+    if m <= FEW_ROWS { product.few(encoder) } else { product.tiles(encoder) }
 }
 
 /// `dequantize` of the op table.
-pub fn dequantize(_: &mut dyn Encoder, _: &Call<'_>) -> Result<()> {
-    fail!(Unsupported, "dequantize: no kernel on this device");
+pub fn dequantize(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()> {
+    let Some(format) = call.attrs.format else { fail!(Internal, "dequantize has no format") };
+    let count = call.output.elements() / UNIT;
+    let y = call.output.address;
+    let values = Product { format, m: 0, n: 0, units: 0, q: 0, q_numbers: 0, w: 0, y };
+    let work = Work { from: call.address(0), count, ..Work::default() };
+    values.dispatch(encoder, VALUES, &work, [count.div_ceil(UNITS), 1])
+}
+
+/// Returns how many steps a thread may run, with `each` loop iterations in a step, in multiples of `multiple`.
+fn most_steps(limits: &Limits, each: u32, multiple: u32) -> u32 {
+    (limits.iterations / each / multiple).max(1) * multiple
+}
+
+impl Product {
+    /// Enqueues a kernel.
+    fn dispatch(&self, encoder: &mut dyn Encoder, stage: u32, work: &Work, [x, y]: [u32; 2]) -> Result<()> {
+        let Product { format, m, n, units, .. } = *self;
+        let Work { from, w, w_numbers, begin, end, steps, rows, first, count } = *work;
+        let mut push = Push::new();
+        for address in [from, self.q, self.q_numbers, w, w_numbers, self.y] {
+            push = push.address(address);
+        }
+        for word in [m, n, units, begin, end, steps, rows, first, count] {
+            push = push.word(word);
+        }
+        let rows = if stage == FEW { self.rows_at_once(&encoder.limits()) } else { 1 };
+        encoder.dispatch(Kernels::Quantized, &[stage, format as u32, rows], &push, [x, y, 1])
+    }
+
+    /// Returns the rows of x that a workgroup takes.
+    fn rows_at_once(&self, limits: &Limits) -> u32 {
+        let most = if limits.shared_memory < SHARED_OF_ROWS { ROWS / 2 } else { ROWS };
+        self.m.div_ceil(self.m.div_ceil(most))
+    }
+
+    /// Enqueues a product for which workgroups read blocks as they lie in memory. Totals of earlier steps wait in the result.
+    fn few(&self, encoder: &mut dyn Encoder) -> Result<()> {
+        let Product { m, n, units, w, .. } = *self;
+        let limits = encoder.limits();
+        let rows = self.rows_at_once(&limits);
+        // Whole rows of the matrix are one step.
+        let whole = UNITS / units.clamp(1, UNITS);
+        let (groups, across) = (n.div_ceil(whole), m.div_ceil(rows));
+        // A workgroup goes on to other rows of the matrix, unless the device counts iterations.
+        let resident = if limits.iterations == u32::MAX { (16 * limits.units).div_ceil(across).max(1) } else { groups };
+        let count = groups.min(resident);
+        let steps = units.div_ceil(UNITS).max(1);
+        let most = most_steps(&limits, 40 * (rows + 1), 1);
+        for begin in (0..steps).step_by(most as usize) {
+            let end = steps.min(begin + most.min(steps));
+            let work = Work { from: w, begin, end, steps, count, ..Work::default() };
+            self.dispatch(encoder, FEW, &work, [count, across])?;
+        }
+        Ok(())
+    }
+
+    /// Enqueues a product in tiles: strips of the matrix are unpacked and multiplied, one after the other, in the same scratch.
+    fn tiles(&self, encoder: &mut dyn Encoder) -> Result<()> {
+        let Product { format, m, n, units, w, .. } = *self;
+        let limits = encoder.limits();
+        // At most 8,192 tiles are side by side in a strip.
+        let of_strip = n.min((STRIP / (UNIT * units) / TILE[0]).max(1) * TILE[0]);
+        let row_bytes = units as u64 * UNIT as u64 / format.elements() as u64 * format.bytes() as u64;
+        let count = of_strip as u64 * units as u64;
+        if 2 * count > u32::MAX as u64 {
+            fail!(Unsupported, "quantized_matmul: rows of {} elements are too long for one kernel", units as u64 * 32);
+        }
+        let (unpacked, numbers) = (encoder.scratch(32 * count)?, encoder.scratch(16 * count)?);
+        let steps = units.div_ceil(STEP);
+        // Steps of a kernel are whole chunks of 256.
+        let most = most_steps(&limits, 500, 4);
+        for first in (0..n).step_by(of_strip as usize) {
+            let rows = of_strip.min(n - first);
+            let from = w + first as u64 * row_bytes;
+            let work = Work {
+                from,
+                w: unpacked,
+                w_numbers: numbers,
+                steps,
+                rows,
+                first,
+                count: rows * units,
+                ..Work::default()
+            };
+            self.dispatch(encoder, UNPACK, &work, [(rows * units).div_ceil(UNITS), 1])?;
+            for begin in (0..steps).step_by(most as usize) {
+                let end = steps.min(begin + most.min(steps));
+                self.dispatch(
+                    encoder,
+                    TILES,
+                    &Work { begin, end, ..work },
+                    [m.div_ceil(TILE[1]), rows.div_ceil(TILE[0])],
+                )?;
+            }
+        }
+        Ok(())
+    }
 }

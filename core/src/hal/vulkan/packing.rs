@@ -17,3 +17,9 @@ pub const HAS_RESULT: u32 = 2;
 /// How to read the operands: as numbers, or as literals; without either bit as ids.
 pub const NUMBERS: u32 = 4;
 pub const LITERALS: u32 = 8;
+
+/// An id is told by its age if that is less: how many ids were defined behind it.
+pub const YOUNG: u32 = 16;
+/// Older ids are told as differences to the last one at their place among an instruction's operands. The last place is that of all that
+/// follow, too.
+pub const PLACES: usize = 4;

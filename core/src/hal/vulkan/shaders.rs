@@ -54,14 +54,21 @@ impl Unpacker {
         }
     }
 
-    /// Reads a signed difference, in zigzag encoding.
+    /// Reads a signed difference.
     fn difference(&mut self, stream: usize) -> Option<u32> {
-        let value = self.number(stream)?;
-        Some(value >> 1 ^ (value & 1).wrapping_neg())
+        self.number(stream).map(unfolded)
+    }
+
+    /// Reads an id. `last` is the id that was defined last, `before` the id that was at this place.
+    fn id(&mut self, last: u32, before: u32) -> Option<u32> {
+        Some(match self.number(ID)? {
+            age @ 0..YOUNG => last.wrapping_sub(age),
+            difference => before.wrapping_add(unfolded(difference - YOUNG)),
+        })
     }
 
     fn modules(mut self) -> Option<[Vec<u32>; Kernels::COUNT]> {
-        let mut classes = vec![None; OPCODES];
+        let (mut classes, mut before) = (vec![None; OPCODES], vec![[0; PLACES]; OPCODES]);
         let mut modules: [Vec<u32>; Kernels::COUNT] = Default::default();
         for words in &mut modules {
             let total = self.number(NUMBER)? as usize;
@@ -89,7 +96,7 @@ impl Unpacker {
                     last = last.wrapping_add(1).wrapping_add(self.difference(RESULT)?);
                     words.push(last);
                 }
-                while words.len() < end {
+                for place in 0..end.saturating_sub(words.len()) {
                     words.push(match class & (NUMBERS | LITERALS) {
                         NUMBERS => self.number(NUMBER)?,
                         LITERALS => {
@@ -99,13 +106,22 @@ impl Unpacker {
                             }
                             u32::from_le_bytes(bytes)
                         }
-                        _ => last.wrapping_sub(self.difference(ID)?),
+                        _ => {
+                            let before = &mut before[opcode as usize][place.min(PLACES - 1)];
+                            *before = self.id(last, *before)?;
+                            *before
+                        }
                     });
                 }
             }
         }
         Some(modules)
     }
+}
+
+/// A signed difference, in zigzag encoding.
+fn unfolded(value: u32) -> u32 {
+    value >> 1 ^ (value & 1).wrapping_neg()
 }
 
 #[cfg(test)]
@@ -121,6 +137,7 @@ mod tests {
             (Kernels::Lines, include_bytes!("../../../kernels/vulkan/generated/lines.spv")),
             (Kernels::Matmul, include_bytes!("../../../kernels/vulkan/generated/matmul.spv")),
             (Kernels::Moves, include_bytes!("../../../kernels/vulkan/generated/moves.spv")),
+            (Kernels::Quantized, include_bytes!("../../../kernels/vulkan/generated/quantized.spv")),
             (Kernels::Probe, include_bytes!("../../../kernels/vulkan/generated/probe.spv")),
         ];
         for (shader, bytes) in compiled {

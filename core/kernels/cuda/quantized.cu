@@ -1,0 +1,396 @@
+// Products of rows with matrices of quantised blocks, and the conversion of blocks to f32. kernels/vulkan/quantized.comp describes the
+// steps.
+#include "glsl.cuh"
+#include "memory.cuh"
+#include "bytes.cuh"
+#include "../vulkan/half.glsl"
+
+#ifdef __CUDA_ARCH__
+extern __shared__ uint4 pieces[];
+#else
+#define pieces (reinterpret_cast<uint4 *>(pool))
+#endif
+#define WORDS (reinterpret_cast<uint *>(pieces))
+
+#define RAW(i) WORDS[i]
+#define UNROLL _Pragma("unroll")
+#include "../vulkan/quantized.glsl"
+
+// The push constants, as lowering writes them.
+struct Product {
+    // Rows of x, or blocks.
+    const void *from;
+    // The cut rows: integers, and the scale and the sum of each unit.
+    uint4 *q;
+    uint2 *q_numbers;
+    // The unpacked blocks: elements as bytes, and for each unit d, m, the two scales as halves, the minimum.
+    uint4 *w, *w_numbers;
+    float *y;
+    // The result's rows and columns, and the units of a row.
+    uint m, n, units;
+    // Steps along K: of 128 units with few rows, of 2 in tiles. They are never divided among launches here.
+    uint begin, end, steps;
+    // The matrix's rows in scratch, and the first one's number.
+    uint rows, first;
+    // Elements of x; units; blocks of threads, which share the rows of the matrix.
+    uint count;
+};
+
+const uint THREADS = 128;
+// Shared memory, in words: blocks' bytes come first.
+const uint RAWS = 1100, PITCH = 144;
+
+// Cuts 512 elements of x.
+extern "C" __global__ void __launch_bounds__(128) quantized_cut(const Product p, const uint format, const uint, TABLE) {
+    uint thread = threadIdx.x, first = blockIdx.x * 512 + thread * 4, most = 0;
+    bool there = first < p.count;
+    float x[4];
+#pragma unroll
+    for (uint i = 0; i < 4; i++) {
+        x[i] = there ? static_cast<const float *>(p.from)[first + i] : 0.0f;
+        most = max(most, bits(x[i]) & MAGNITUDE);
+    }
+#pragma unroll
+    for (uint step = 4; step > 0; step /= 2) {
+        most = max(most, __shfl_xor_sync(0xffffffffu, most, step));
+    }
+    if (units_of(format) == 8) {
+#pragma unroll
+        for (uint step = 16; step >= 8; step /= 2) {
+            most = max(most, __shfl_xor_sync(0xffffffffu, most, step));
+        }
+        // A block of 256 is two warps'.
+        WORDS[thread / 32] = most;
+        __syncthreads();
+        most = max(most, WORDS[thread / 32 ^ 1]);
+    }
+    bool finite = most < INFINITY, counts = finite && most >= LEAST_BLOCK;
+    float scale = counts ? of_bits(most) / 127.0f : finite ? 0.0f : of_bits(NAN), factor = counts ? 127.0f / of_bits(most) : 0.0f;
+    uint word = 0;
+    int sum = 0;
+#pragma unroll
+    for (uint i = 0; i < 4; i++) {
+        int integer = counts ? __float2int_rn(x[i] * factor) : 0;
+        word |= (uint(integer) & 255) << 8 * i;
+        sum += integer;
+    }
+#pragma unroll
+    for (uint step = 4; step > 0; step /= 2) {
+        sum += __shfl_xor_sync(0xffffffffu, sum, step);
+    }
+    if (there) {
+        reinterpret_cast<uint *>(p.q)[first / 4] = word;
+        if (thread % 8 == 0) {
+            p.q_numbers[first / 32] = make_uint2(bits(scale), uint(sum));
+        }
+    }
+}
+
+// The pieces of 16 bytes that a thread copies to shared memory: up to three, as 128 units have at most 4,352 bytes, anywhere.
+struct Pieces {
+    uint4 v[3];
+    // The pieces of all threads, and where the first block begins in shared memory.
+    uint count, offset;
+};
+
+// Reads the bytes of whole blocks.
+INLINE Pieces fetch_blocks(const void *from, const uint start, const uint bytes) {
+    Pieces of;
+    size_t at = reinterpret_cast<size_t>(from) + start;
+    of.offset = at % 16;
+    of.count = bytes == 0 ? 0 : (of.offset + bytes + 15) / 16;
+    const uint4 *first = reinterpret_cast<const uint4 *>(at - of.offset);
+#pragma unroll
+    for (uint i = 0; i < 3; i++) {
+        uint piece = threadIdx.x + THREADS * i;
+        of.v[i] = piece < of.count ? first[piece] : make_uint4(0, 0, 0, 0);
+    }
+    return of;
+}
+
+INLINE void put(const Pieces &of) {
+#pragma unroll
+    for (uint i = 0; i < 3; i++) {
+        uint piece = threadIdx.x + THREADS * i;
+        if (piece < of.count) {
+            pieces[piece] = of.v[i];
+        }
+    }
+}
+
+// Where a unit's number is in shared memory.
+INLINE uint place(const uint row, const uint kind, const uint unit) {
+    return RAWS + (row * 4 + kind) * PITCH + unit + unit / 8;
+}
+
+// Several whole rows of the matrix, or 128 units of one at a time. While they are multiplied, the next ones travel to registers.
+extern "C" __global__ void __launch_bounds__(128) quantized_few(const Product p, const uint format, const uint most_x, TABLE) {
+    uint thread = threadIdx.x, span = max(min(p.units, THREADS), 1u), whole = THREADS / span;
+    uint first_x = blockIdx.y * most_x, rows_x = min(p.m - first_x, most_x);
+    uint groups = (p.n + whole - 1) / whole, of_block = units_of(format), bytes = bytes_of(format);
+    bool minima = has_minima(format);
+    uint next_group = blockIdx.x, next_step = 0, group = groups, step = 0;
+    Pieces next;
+    float held = 0.0f;
+    // One round more than there are steps: the first only fetches.
+#pragma unroll 1
+    do {
+        bool first_round = group == groups;
+        if (!first_round) {
+            put(next);
+        }
+        uint offset = next.offset, row = group * whole, rows = min(p.n - row, whole), first_unit = step * THREADS;
+        uint here = min(p.units - first_unit, span);
+        group = next_group;
+        step = next_step;
+        __syncthreads();
+        if (next_group < groups) {
+            uint from = next_group * whole * p.units + next_step * THREADS;
+            uint count = min(p.n - next_group * whole, whole) * min(p.units - next_step * THREADS, span);
+            next = fetch_blocks(p.from, from / of_block * bytes, count / of_block * bytes);
+            next_step++;
+            if (next_step == p.steps) {
+                next_step = 0;
+                next_group += p.count;
+            }
+        }
+        if (first_round) {
+            continue;
+        }
+        if (thread < rows * here) {
+            Unpacked unit = unpack(format, offset + thread / of_block * bytes, thread % of_block);
+            size_t of_x = size_t(first_x) * p.units + first_unit + thread % span;
+#pragma unroll 1
+            for (uint r = 0; r < rows_x; r++, of_x += p.units) {
+                uint4 low = p.q[2 * of_x], high = p.q[2 * of_x + 1];
+                uint2 numbers = p.q_numbers[of_x];
+                int of_first = dot4(unit.w[3], low.w, dot4(unit.w[2], low.z, dot4(unit.w[1], low.y, dot4(unit.w[0], low.x, 0))));
+                int of_last = dot4(unit.w[7], high.w, dot4(unit.w[6], high.z, dot4(unit.w[5], high.y, dot4(unit.w[4], high.x, 0))));
+                uint *to = WORDS + place(r, 0, thread);
+                to[0] = uint(unit.first * of_first + unit.last * of_last);
+                to[PITCH] = bits(unit.d * of_bits(numbers.x));
+                if (minima) {
+                    to[2 * PITCH] = uint(unit.minimum * int(numbers.y));
+                    to[3 * PITCH] = bits(unit.m * of_bits(numbers.x));
+                }
+            }
+        }
+        __syncthreads();
+        // A chain for each chunk of 256. Its total replaces its first sum.
+        uint chunks = (here + 7) / 8;
+#pragma unroll 1
+        for (uint task = thread; task < rows_x * rows * chunks; task += THREADS) {
+            uint chunk = task % chunks, line = task / chunks, r = line / rows;
+            uint first = line % rows * span + 8 * chunk, there = min(here - 8 * chunk, 8u);
+            float p_ = 0.0f;
+            int sum = 0, of_minima = 0;
+#pragma unroll 1
+            for (uint i = 0; i < there; i++) {
+                const uint *at = WORDS + place(r, 0, first + i);
+                sum += int(at[0]);
+                of_minima += minima ? int(at[2 * PITCH]) : 0;
+                if (of_block == 1 || i + 1 == there) {
+                    p_ = fmaz(float(sum), of_bits(at[PITCH]), p_);
+                    if (minima) {
+                        p_ = fmaz(float(of_minima), of_bits(at[3 * PITCH]), p_);
+                    }
+                    sum = of_minima = 0;
+                }
+            }
+            WORDS[place(r, 0, first)] = bits(p_);
+        }
+        __syncthreads();
+        // With several steps there is one row of the matrix, and each thread has at most one total.
+#pragma unroll 1
+        for (uint task = thread; task < rows_x * rows; task += THREADS) {
+            uint r = task / rows, line = task % rows;
+            held = first_unit == 0 ? 0.0f : held;
+#pragma unroll 1
+            for (uint chunk = 0; chunk < chunks; chunk++) {
+                held = fmaz(of_bits(WORDS[place(r, 0, line * span + 8 * chunk)]), 1.0f, held);
+            }
+            if (first_unit + here == p.units) {
+                p.y[size_t(first_x + r) * p.n + row + line] = total(held);
+            }
+        }
+    } while (group < groups);
+}
+
+// Unpacks 128 units of a matrix, or converts them to f32.
+extern "C" __global__ void __launch_bounds__(128) quantized_convert(const Product p, const uint format, const uint values, TABLE) {
+    uint thread = threadIdx.x, of_block = units_of(format), bytes = bytes_of(format), first = blockIdx.x * THREADS;
+    uint here = min(p.count - first, THREADS);
+    Pieces of = fetch_blocks(p.from, first / of_block * bytes, here / of_block * bytes);
+    put(of);
+    __syncthreads();
+    if (thread < here) {
+        Unpacked unit = unpack(format, of.offset + thread / of_block * bytes, thread % of_block);
+        if (values) {
+            uint *to = WORDS + RAWS + 9 * thread;
+#pragma unroll
+            for (uint k = 0; k < 8; k++) {
+                to[k] = unit.w[k];
+            }
+            to[8] = bits(unit.m * float(unit.minimum));
+            WORDS[RAWS + 9 * THREADS + thread] = bits(unit.d * float(unit.first));
+            WORDS[RAWS + 10 * THREADS + thread] = bits(unit.d * float(unit.last));
+        } else {
+            size_t to = first + thread;
+            p.w[2 * to] = make_uint4(unit.w[0], unit.w[1], unit.w[2], unit.w[3]);
+            p.w[2 * to + 1] = make_uint4(unit.w[4], unit.w[5], unit.w[6], unit.w[7]);
+            uint scales = (uint(unit.first) & 0xffff) | uint(unit.last) << 16;
+            p.w_numbers[to] = make_uint4(bits(unit.d), bits(unit.m), scales, uint(unit.minimum));
+        }
+    }
+    __syncthreads();
+    if (values) {
+        bool minima = has_minima(format);
+        // An element's place in its unit is the same in all rounds, as is what a thread reads of it.
+        uint element = thread % 32, scales = RAWS + (9 + element / 16) * THREADS;
+#pragma unroll 1
+        for (uint i = thread; i < 32 * here; i += THREADS) {
+            uint unit = i / 32;
+            const uint *of_unit = WORDS + RAWS + 9 * unit;
+            float x = value_of(of_unit[element / 4], element % 4, of_bits(WORDS[scales + unit]), of_bits(of_unit[8]), minima);
+            p.y[size_t(first) * 32 + i] = canonical(x);
+        }
+    }
+}
+
+// A step of a tile in shared memory, in vectors: four of elements for each of 64 rows of the matrix and 32 of x, with one of padding;
+// one of numbers for each unit of the former, half a one for each of the latter.
+const uint TILE_ROWS = 64, TILE_COLUMNS = 32;
+const uint TILE_X = TILE_ROWS * 5, TILE_W_NUMBERS = TILE_X + TILE_COLUMNS * 5, TILE_X_NUMBERS = TILE_W_NUMBERS + TILE_ROWS * 2;
+const uint TILE_STEP = TILE_X_NUMBERS + TILE_COLUMNS;
+
+// Copies a vector to shared memory. Outside of the operand it is zero.
+INLINE void stage(uint4 *to, const uint4 *from, const bool there) {
+    if (there) {
+        copy_chunk(to, from);
+    } else {
+        *to = make_uint4(0, 0, 0, 0);
+    }
+}
+
+INLINE void stage_step(const Product &p, const uint first_row, const uint first_x, const uint step, uint4 *to) {
+    uint thread = threadIdx.x, unit = 2 * step + thread / 2 % 2, line = thread / 4, part = thread % 2;
+    bool inside = unit < p.units;
+#pragma unroll
+    for (uint i = 0; i < 2; i++) {
+        uint row = first_row + line + 32 * i;
+        stage(to + (line + 32 * i) * 5 + thread % 4, p.w + 2 * (size_t(row) * p.units + unit) + part, inside && row < p.rows);
+    }
+    uint row = first_x + line;
+    stage(to + TILE_X + line * 5 + thread % 4, p.q + 2 * (size_t(row) * p.units + unit) + part, inside && row < p.m);
+    unit = 2 * step + thread % 2;
+    line = thread / 2;
+    row = first_row + line;
+    stage(to + TILE_W_NUMBERS + thread, p.w_numbers + size_t(row) * p.units + unit, unit < p.units && row < p.rows);
+    if (thread < 2 * TILE_COLUMNS) {
+        row = first_x + line;
+        bool there = unit < p.units && row < p.m;
+        reinterpret_cast<uint2 *>(to + TILE_X_NUMBERS)[thread] = there ? p.q_numbers[size_t(row) * p.units + unit] : make_uint2(0, 0);
+    }
+}
+
+// A tile of the result: a thread has four rows of the matrix, 16 apart, by four rows of x, 8 apart. While a step is multiplied, the next
+// one travels to shared memory.
+extern "C" __global__ void __launch_bounds__(128, 4) quantized_tiles(const Product p, const uint format, const uint, TABLE) {
+    uint own_row = threadIdx.x % 16, own_x = threadIdx.x / 16, of_block = units_of(format);
+    uint first_row = blockIdx.y * TILE_ROWS, first_x = blockIdx.x * TILE_COLUMNS;
+    bool minima = has_minima(format);
+    int sums[4][4], of_minima[4][4];
+    float chains[4][4], totals[4][4];
+#pragma unroll
+    for (uint i = 0; i < 16; i++) {
+        sums[i / 4][i % 4] = of_minima[i / 4][i % 4] = 0;
+        chains[i / 4][i % 4] = totals[i / 4][i % 4] = 0.0f;
+    }
+    // One round more than there are steps: the first only fetches.
+#pragma unroll 1
+    for (uint step = 0; step <= p.steps; step++) {
+        if (step < p.steps) {
+            stage_step(p, first_row, first_x, step, pieces + step % 2 * TILE_STEP);
+            end_group();
+        }
+        const uint4 *now = pieces + (step + 1) % 2 * TILE_STEP;
+        uint first_unit = 2 * step - 2, last_unit = step == 0 ? first_unit : min(p.units, first_unit + 2);
+#pragma unroll 1
+        for (uint next = first_unit + 1; next - 1 != last_unit; next++) {
+            uint u = (next - 1) % 2;
+            const uint4 *numbers = now + TILE_W_NUMBERS + 2 * own_row + u;
+            const uint2 *of_x = reinterpret_cast<const uint2 *>(now + TILE_X_NUMBERS) + 2 * own_x + u;
+#pragma unroll 1
+            for (uint half = 0; half < 2; half++) {
+                uint4 left[4];
+                int scale[4];
+#pragma unroll
+                for (uint j = 0; j < 4; j++) {
+                    left[j] = now[(own_row + 16 * j) * 5 + 2 * u + half];
+                    scale[j] = int(numbers[32 * j].z << (16 - 16 * half)) >> 16;
+                }
+#pragma unroll
+                for (uint i = 0; i < 4; i++) {
+                    uint4 right = now[TILE_X + (own_x + 8 * i) * 5 + 2 * u + half];
+#pragma unroll
+                    for (uint j = 0; j < 4; j++) {
+                        int s = dot4(left[j].y, right.y, dot4(left[j].x, right.x, 0));
+                        s = dot4(left[j].w, right.w, dot4(left[j].z, right.z, s));
+                        sums[i][j] += scale[j] * s;
+                    }
+                }
+            }
+            bool ends_block = next % of_block == 0, ends_chunk = next % 8 == 0 || next == p.units;
+            if (minima) {
+#pragma unroll
+                for (uint j = 0; j < 4; j++) {
+                    int minimum = int(numbers[32 * j].w);
+#pragma unroll
+                    for (uint i = 0; i < 4; i++) {
+                        of_minima[i][j] += minimum * int(of_x[16 * i].y);
+                    }
+                }
+            }
+            if (ends_block) {
+#pragma unroll
+                for (uint j = 0; j < 4; j++) {
+                    float d = of_bits(numbers[32 * j].x), m = of_bits(numbers[32 * j].y);
+#pragma unroll
+                    for (uint i = 0; i < 4; i++) {
+                        float scale = of_bits(of_x[16 * i].x);
+                        chains[i][j] = fmaz(float(sums[i][j]), d * scale, chains[i][j]);
+                        if (minima) {
+                            chains[i][j] = fmaz(float(of_minima[i][j]), m * scale, chains[i][j]);
+                        }
+                        sums[i][j] = of_minima[i][j] = 0;
+                    }
+                }
+            }
+            if (ends_chunk) {
+#pragma unroll
+                for (uint i = 0; i < 4; i++) {
+#pragma unroll
+                    for (uint j = 0; j < 4; j++) {
+                        totals[i][j] = fmaz(chains[i][j], 1.0f, totals[i][j]);
+                        chains[i][j] = 0.0f;
+                    }
+                }
+            }
+        }
+        arrived<0>();
+        __syncthreads();
+    }
+    // Results go through shared memory, so that this code exists once and stores rows.
+#pragma unroll
+    for (uint i = 0; i < 16; i++) {
+        WORDS[(own_x + i / 4 * 8) * TILE_ROWS + own_row + i % 4 * 16] = bits(totals[i / 4][i % 4]);
+    }
+    __syncthreads();
+    uint row = threadIdx.x % TILE_ROWS;
+#pragma unroll 1
+    for (uint i = threadIdx.x / TILE_ROWS; i < TILE_COLUMNS; i += THREADS / TILE_ROWS) {
+        if (first_row + row < p.rows && first_x + i < p.m) {
+            p.y[size_t(first_x + i) * p.n + p.first + first_row + row] = total(of_bits(WORDS[i * TILE_ROWS + row]));
+        }
+    }
+}
