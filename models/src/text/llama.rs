@@ -160,7 +160,7 @@ impl Llama {
         steps: &mut [Step<'_>],
     ) -> Result<Tensor> {
         let (context, eps) = (&self.context, self.config.eps);
-        let Config { heads, kv_heads, head_width, ref architecture, .. } = self.config;
+        let Config { heads, kv_heads, head_width, architecture, .. } = self.config;
         let rows = x.dims()[0];
         let normed = context.rmsnorm(x, Some(&layer.attention_norm), eps)?;
         let rotated = |linear: &Linear, norm: &Option<Tensor>, heads: usize| {
