@@ -3,6 +3,7 @@ find_package(Threads REQUIRED)
 set(c_warnings -Wall -Wextra -Wpedantic -Werror)
 set(cpp_warnings ${c_warnings} -Wshadow -Wconversion)
 set(sentences "${PROJECT_SOURCE_DIR}/tests/sentences")
+set(text_models "${PROJECT_SOURCE_DIR}/tests/text")
 # Sources there are used by the tests of C++ and of models, too.
 set(c_tests "${PROJECT_SOURCE_DIR}/bindings/c/tests")
 

@@ -3,9 +3,10 @@
  *
  * Generated from models/c by `ADEAD_BLESS=1 cargo test -p adead-models-c --test header`; don't edit.
  *
- * Sentence encoders run models of sentence-transformers, such as all-MiniLM-L6-v2. Link with -ladead_models: the library has a
- * runtime of its own and needs no libadead beside it. It follows the rules of adead.h and uses its statuses and the options of
- * devices. adead_models_last_error returns this library's texts. docs/sentences.md is the guide.
+ * Sentence encoders run models of sentence-transformers, such as all-MiniLM-L6-v2. Text generators run language models in GGUF
+ * files. Link with -ladead_models: the library has a runtime of its own and needs no libadead beside it. It follows the rules of
+ * adead.h and uses its statuses and the options of devices. adead_models_last_error returns this library's texts.
+ * docs/sentences.md and docs/text-generation.md are the guides.
  */
 
 #ifndef ADEAD_MODELS_H
@@ -23,13 +24,42 @@
 /// An adead_sentence_stream without its functions.
 #define ADEAD_SENTENCE_STREAM_INIT { sizeof(adead_sentence_stream), NULL, NULL, NULL, NULL }
 
+/// The defaults of adead_text_options.
+#define ADEAD_TEXT_OPTIONS_INIT { sizeof(adead_text_options), NULL, 0, 0, 0, 0, NULL, NULL }
+
+/// The defaults of adead_generate_options.
+#define ADEAD_GENERATE_OPTIONS_INIT { sizeof(adead_generate_options), 512, NULL, 0, 0, 0.0f, 0, 1.0f, 0.0f, 1.0f, 64, 0, 0 }
+
+// adead_finish: why a text ended.
+enum {
+  /// It has not ended: its stream has more, or the caller ended it.
+  ADEAD_FINISH_NONE = 0,
+  /// The model ended it.
+  ADEAD_FINISH_END = 1,
+  /// A stop text came.
+  ADEAD_FINISH_STOP = 2,
+  /// It has `max_tokens` tokens.
+  ADEAD_FINISH_MAX_TOKENS = 3,
+  /// The sequence has as many tokens as the context length.
+  ADEAD_FINISH_CONTEXT_FULL = 4
+};
+
 
 /// The version of this interface that the header describes.
 #define ADEAD_MODELS_ABI_VERSION 1
 
+/// A generated text with its tokens.
+typedef struct adead_generation adead_generation;
+
 /// Embeds sentences with a model of sentence-transformers (tokenizer, network, pooling) on a device. It never changes, so threads may
 /// share one.
 typedef struct adead_sentence_encoder adead_sentence_encoder;
+
+/// Generates text with a model in a GGUF file. It never changes, so threads may share one.
+typedef struct adead_text_generator adead_text_generator;
+
+/// A text that is generated piece by piece. One thread at a time may use it.
+typedef struct adead_text_stream adead_text_stream;
 
 /// Sets how sentences are batched. No choice changes a bit of a result. Start from `ADEAD_ENCODE_OPTIONS_INIT`.
 typedef struct {
@@ -60,6 +90,78 @@ typedef struct {
   /// `take` does, and runs in the same thread.
   int32_t (*progress)(void *user, uint64_t computed);
 } adead_sentence_stream;
+
+/// Sets how a model that writes text is opened. No choice changes a bit of a result. Start from `ADEAD_TEXT_OPTIONS_INIT`.
+typedef struct {
+  /// `sizeof(adead_text_options)`.
+  size_t struct_size;
+  /// The device, by the names that `adead_context_open` takes. NULL takes the one in `ADEAD_DEVICE`, or else in adead.toml, or
+  /// else the CPU.
+  const char *device;
+  /// The number of CPU threads. 0 takes the number in `ADEAD_NUM_THREADS`, or else in adead.toml, or else as many as the
+  /// process may use.
+  size_t threads;
+  /// The most tokens of a sequence, prompt and answer together. 0 takes what the model's file says, which is the largest number
+  /// too.
+  size_t context_length;
+  /// The most tokens that are computed at once. 0 is 512.
+  size_t chunk;
+  /// Whether the file is mapped: 0 or 1. If 1, weights are read when they are used, and the file must not change until the
+  /// generator is destroyed. A file that becomes shorter ends the process.
+  int32_t map;
+  /// Gets the number of a prompt's tokens computed so far, and of all of them, after each chunk. May be NULL. The thread whose
+  /// call computes calls it. It must return: no longjmp and no C++ exception may leave it.
+  void (*progress)(void *user, size_t computed, size_t all);
+  /// Passed to `progress`.
+  void *user;
+} adead_text_options;
+
+/// Why a text ended, one of `ADEAD_FINISH_...`.
+typedef int32_t adead_finish;
+
+/// Sets how text is generated. Start from `ADEAD_GENERATE_OPTIONS_INIT`, which takes the most likely tokens, 512 at most.
+/// docs/text-generation.md has the steps of sampling.
+typedef struct {
+  /// `sizeof(adead_generate_options)`.
+  size_t struct_size;
+  /// The most tokens of an answer.
+  size_t max_tokens;
+  /// Texts that end an answer, wherever tokens begin and end. The answer does not contain them. NULL if `stop_count` is 0.
+  const char *const *stop;
+  /// The number of these texts.
+  size_t stop_count;
+  /// Whether an answer goes on after tokens that would end it: 0 or 1.
+  int32_t ignore_end;
+  /// The factor that flattens the distribution. 0 takes the most likely token; 1 draws by the model's own probabilities.
+  float temperature;
+  /// The most tokens to draw from; 0 is all.
+  size_t top_k;
+  /// The probability that the tokens to draw from reach together, 0 to 1; 1 is all.
+  float top_p;
+  /// The least probability of a token to draw from, as a part of the most likely token's, 0 to 1; 0 is all.
+  float min_p;
+  /// The penalty of recent tokens; 1 is none.
+  float repeat_penalty;
+  /// How many of the last tokens are recent, the prompt's included.
+  size_t repeat_last;
+  /// The seed of the random numbers.
+  uint64_t seed;
+  /// The number of the sequence. Sequences of one seed draw different numbers.
+  uint64_t sequence;
+} adead_generate_options;
+
+/// Takes the next piece of a text: UTF-8 of `length` bytes, followed by NUL, valid during the call. A piece is not empty, ends between
+/// characters and may have several tokens. Returns 0 to go on; another number ends the text. It must return: no longjmp and no C++
+/// exception may leave it.
+typedef int32_t (*adead_text_piece)(void *user, const char *text, size_t length);
+
+/// A message of a conversation.
+typedef struct {
+  /// The speaker: "system", "user" or "assistant", or another name that the model's chat template knows.
+  const char *role;
+  /// The text.
+  const char *content;
+} adead_message;
 
 #ifdef __cplusplus
 extern "C" {
@@ -129,6 +231,168 @@ adead_status adead_sentence_encoder_batch_embed(const adead_sentence_encoder *en
                                                 const adead_sentence_stream *stream,
                                                 const adead_encode_options *opts,
                                                 uint64_t *count);
+
+/// Opens a model in a GGUF file. `opts` may be NULL.
+///
+/// `io` if the file can't be read; `invalid_argument`, `dtype_mismatch` and `shape_mismatch` if it is malformed; `unsupported` for a
+/// model of another kind; `invalid_argument` for a context length above the model's.
+ADEAD_API
+adead_status adead_text_generator_open(const char *path,
+                                       const adead_text_options *opts,
+                                       adead_text_generator **out);
+
+/// Releases a generator. NULL is allowed. Its streams and generations stay valid.
+ADEAD_API void adead_text_generator_destroy(adead_text_generator *generator);
+
+/// Returns the most tokens of a sequence, prompt and answer together.
+ADEAD_API adead_status adead_text_generator_context_length(const adead_text_generator *generator, size_t *out);
+
+/// Returns the number of different tokens.
+ADEAD_API adead_status adead_text_generator_vocabulary(const adead_text_generator *generator, size_t *out);
+
+/// Returns the number of values that `adead_text_embed` writes.
+ADEAD_API adead_status adead_text_generator_width(const adead_text_generator *generator, size_t *out);
+
+/// Returns whether the model's file has a chat template, which `adead_text_chat` needs: 0 or 1.
+ADEAD_API adead_status adead_text_generator_has_chat_template(const adead_text_generator *generator, int32_t *out);
+
+/// Returns the generator's device: "cpu" or "cuda:0". The text is valid as long as the generator.
+ADEAD_API adead_status adead_text_generator_device(const adead_text_generator *generator, const char **out);
+
+/// Releases a generated text. NULL is allowed.
+ADEAD_API void adead_generation_destroy(adead_generation *generation);
+
+/// Returns the text, without the prompt, and the number of its bytes, which may be NULL. It is UTF-8, ends with NUL and is valid as
+/// long as the generation.
+ADEAD_API
+adead_status adead_generation_text(const adead_generation *generation,
+                                   const char **text,
+                                   size_t *length);
+
+/// Returns the tokens, and their number. If a token ended the text, it is the last one. Tokens of a stop text are among them. They are
+/// valid as long as the generation.
+ADEAD_API
+adead_status adead_generation_tokens(const adead_generation *generation,
+                                     const uint32_t **tokens,
+                                     size_t *count);
+
+/// Returns the number of the prompt's tokens.
+ADEAD_API adead_status adead_generation_prompt_tokens(const adead_generation *generation, size_t *out);
+
+/// Returns why the text ended.
+ADEAD_API adead_status adead_generation_finish(const adead_generation *generation, adead_finish *out);
+
+/// Generates the text that follows a prompt, and passes pieces to `piece` as they come, in this thread. `opts`, `piece` and `out` may
+/// be NULL. `*out` receives the whole text. If `piece` ended it, this is no error, and `adead_generation_finish` is
+/// `ADEAD_FINISH_NONE`.
+///
+/// `invalid_argument` for a prompt without tokens or with more than the context length, and for options outside their ranges.
+ADEAD_API
+adead_status adead_text_generate(const adead_text_generator *generator,
+                                 const char *prompt,
+                                 const adead_generate_options *opts,
+                                 adead_text_piece piece,
+                                 void *user,
+                                 adead_generation **out);
+
+/// Generates an answer to `count` messages, which the model's chat template writes as a prompt, as `adead_text_generate` does.
+///
+/// `unsupported` if the model's file has no chat template; `invalid_argument` if the template refuses the messages.
+ADEAD_API
+adead_status adead_text_chat(const adead_text_generator *generator,
+                             const adead_message *messages,
+                             size_t count,
+                             const adead_generate_options *opts,
+                             adead_text_piece piece,
+                             void *user,
+                             adead_generation **out);
+
+/// Begins the text that follows a prompt. The first `adead_text_stream_next` computes the prompt. `opts` may be NULL. Errors are those
+/// of `adead_text_generate`.
+ADEAD_API
+adead_status adead_text_stream_create(const adead_text_generator *generator,
+                                      const char *prompt,
+                                      const adead_generate_options *opts,
+                                      adead_text_stream **out);
+
+/// Begins an answer to `count` messages, as `adead_text_stream_create` does. Errors are those of `adead_text_chat`.
+ADEAD_API
+adead_status adead_text_stream_create_chat(const adead_text_generator *generator,
+                                           const adead_message *messages,
+                                           size_t count,
+                                           const adead_generate_options *opts,
+                                           adead_text_stream **out);
+
+/// Releases a stream, which may end before its text does. NULL is allowed.
+ADEAD_API void adead_text_stream_destroy(adead_text_stream *stream);
+
+/// Computes the next piece: `*text` receives UTF-8 of `*length` bytes, followed by NUL, valid until the next call with this stream. A
+/// piece is not empty, ends between characters and may have several tokens. At the end of the text, and after an error, `*text`
+/// receives NULL and `*length` 0.
+ADEAD_API
+adead_status adead_text_stream_next(adead_text_stream *stream,
+                                    const char **text,
+                                    size_t *length);
+
+/// Returns what a stream has generated so far: the text of its pieces, and their tokens. Before the end of the text
+/// `adead_generation_finish` is `ADEAD_FINISH_NONE`.
+ADEAD_API adead_status adead_text_stream_generation(const adead_text_stream *stream, adead_generation **out);
+
+/// Turns a text into tokens, and writes their number to `*count`. `tokens` has room for `capacity` of them; if it is NULL, only the
+/// number is written. The text of a special token, such as `<|im_start|>`, becomes that token. A first token (bos) and a last one
+/// (eos) are added if the model's file says so.
+///
+/// `invalid_argument` if there is too little room.
+ADEAD_API
+adead_status adead_text_tokenize(const adead_text_generator *generator,
+                                 const char *text,
+                                 uint32_t *tokens,
+                                 size_t capacity,
+                                 size_t *count);
+
+/// Turns `count` tokens into text, and writes the number of its bytes, without the NUL behind them, to `*length`. `text` has room for
+/// `capacity` bytes, the NUL included; if it is NULL, only the number is written. Special tokens have no text. Bytes that are not
+/// UTF-8 become U+FFFD.
+///
+/// `invalid_argument` if there is too little room.
+ADEAD_API
+adead_status adead_text_detokenize(const adead_text_generator *generator,
+                                   const uint32_t *tokens,
+                                   size_t count,
+                                   char *text,
+                                   size_t capacity,
+                                   size_t *length);
+
+/// Writes the perplexity of a text to `*out`: e to the mean of the negative logarithms of the probabilities of its tokens, without the
+/// first. A text that exceeds the context length is cut into parts of that length, which don't see each other.
+///
+/// `invalid_argument` for a text with fewer than two tokens.
+ADEAD_API
+adead_status adead_text_perplexity(const adead_text_generator *generator,
+                                   const char *text,
+                                   double *out);
+
+/// Writes the logarithm of the probability of each of `count` tokens but the first, given those before it: `count` - 1 values.
+/// `logprobs` has room for `capacity` values.
+///
+/// `invalid_argument` if there is too little room, without a token, for more tokens than the context length, and for a token outside
+/// the vocabulary.
+ADEAD_API
+adead_status adead_text_logprobs(const adead_text_generator *generator,
+                                 const uint32_t *tokens,
+                                 size_t count,
+                                 float *logprobs,
+                                 size_t capacity);
+
+/// Writes the embedding of a text, `adead_text_generator_width` values: the mean of its tokens' last hidden states. `values` has room
+/// for `capacity` values. The embeddings of a sentence encoder say more about the meaning of a text.
+///
+/// `invalid_argument` if there is too little room, and for a text without tokens or with more than the context length.
+ADEAD_API
+adead_status adead_text_embed(const adead_text_generator *generator,
+                              const char *text,
+                              float *values,
+                              size_t capacity);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -139,6 +139,19 @@ fn the_same_seed_draws_the_same_text_everywhere() {
     assert_ne!(texts[0].tokens, other.generate("the", &options(60, Sampling { seed: 43, ..WARM })).unwrap().tokens);
 }
 
+/// The tests of other languages compare with the same files.
+#[test]
+fn every_language_has_this_answer() {
+    let answer = with("llama", OpenOptions::default()).generate("the ferry", &options(60, WARM)).unwrap();
+    let tokens = answer.tokens.iter().map(u32::to_string).collect::<Vec<_>>().join(" ") + "\n";
+    for (name, found) in [("answer.txt", answer.text), ("answer.tokens", tokens)] {
+        if std::env::var_os("ADEAD_BLESS").is_some() {
+            std::fs::write(text(name), &found).unwrap();
+        }
+        assert_eq!(std::fs::read_to_string(text(name)).unwrap(), found, "{name}: ADEAD_BLESS=1 rewrites it");
+    }
+}
+
 #[test]
 fn a_stream_gives_the_text_in_pieces() {
     for name in MODELS {

@@ -1,5 +1,5 @@
 """Runs the examples of a package's README.md as a new user would, those marked `<!-- ci: python -->`; `<!-- ci: gpu -->` where there
-is a GPU. They run in a folder with `examples`, the project's, and `all-MiniLM-L6-v2`, the small model of tests/sentences.
+is a GPU. They run in a folder with `examples`, the project's, and small models: `all-MiniLM-L6-v2` of tests/sentences, `model.gguf` of tests/text.
 
     python readme.py PACKAGE                  runs them; PACKAGE is the package's folder, such as bindings/python
     python readme.py PACKAGE --write FOLDER   writes them to files, to be type-checked
@@ -32,6 +32,7 @@ def main():
         files = write(blocks, pathlib.Path(folder))
         (pathlib.Path(folder) / "examples").symlink_to(ROOT / "examples")
         (pathlib.Path(folder) / "all-MiniLM-L6-v2").symlink_to(ROOT / "tests/sentences/tiny")
+        (pathlib.Path(folder) / "model.gguf").symlink_to(ROOT / "tests/text/llama.gguf")
         for (kind, code), file in zip(blocks, files):
             if kind == "gpu":
                 try:

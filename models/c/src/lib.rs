@@ -1,5 +1,6 @@
-//! `libadead_models.so`: models for C, today sentence encoders. `include/adead/models.h` is generated from the comments and
-//! signatures here by `tests/header.rs`; docs/sentences.md is the guide.
+//! `libadead_models.so`: models for C: sentence encoders and text generators. `include/adead/models.h` is generated from the comments and
+//! signatures here by `tests/header.rs`; docs/sentences.md and
+//! docs/text-generation.md are the guides.
 //!
 //! As in `adead-c` nothing is decided here: a function turns pointers into values, calls the crate `adead-models` inside `guard` and
 //! writes its outputs when the call succeeded.
@@ -9,9 +10,14 @@
 #![allow(clippy::missing_safety_doc)]
 
 mod encoder;
+mod generation;
+mod generator;
 mod options;
+mod scores;
 mod sentences;
 mod stream;
+mod text_options;
+mod text_stream;
 mod version;
 
 // Nothing else happens when the library is loaded.

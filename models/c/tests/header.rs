@@ -5,7 +5,8 @@ use std::path::Path;
 use std::{env, fs};
 
 /// The sources in the order of the header.
-const SOURCES: &[&str] = &["version", "options", "encoder", "stream"];
+const SOURCES: &[&str] =
+    &["version", "options", "encoder", "stream", "text_options", "generator", "generation", "text_stream", "scores"];
 
 const CONSTANTS: &str = "
 /// The device decides how many sentences a batch has.
@@ -16,6 +17,26 @@ const CONSTANTS: &str = "
 
 /// An adead_sentence_stream without its functions.
 #define ADEAD_SENTENCE_STREAM_INIT { sizeof(adead_sentence_stream), NULL, NULL, NULL, NULL }
+
+/// The defaults of adead_text_options.
+#define ADEAD_TEXT_OPTIONS_INIT { sizeof(adead_text_options), NULL, 0, 0, 0, 0, NULL, NULL }
+
+/// The defaults of adead_generate_options.
+#define ADEAD_GENERATE_OPTIONS_INIT { sizeof(adead_generate_options), 512, NULL, 0, 0, 0.0f, 0, 1.0f, 0.0f, 1.0f, 64, 0, 0 }
+
+// adead_finish: why a text ended.
+enum {
+  /// It has not ended: its stream has more, or the caller ended it.
+  ADEAD_FINISH_NONE = 0,
+  /// The model ended it.
+  ADEAD_FINISH_END = 1,
+  /// A stop text came.
+  ADEAD_FINISH_STOP = 2,
+  /// It has `max_tokens` tokens.
+  ADEAD_FINISH_MAX_TOKENS = 3,
+  /// The sequence has as many tokens as the context length.
+  ADEAD_FINISH_CONTEXT_FULL = 4
+};
 ";
 
 fn header() -> String {

@@ -9,7 +9,7 @@ from pathlib import Path
 import adead
 
 _NAME = {"darwin": "libadead_models.dylib", "win32": "adead_models.dll"}.get(sys.platform, "libadead_models.so")
-_library = ctypes.CDLL(str(Path(__file__).with_name(_NAME)))
+library = ctypes.CDLL(str(Path(__file__).with_name(_NAME)))
 
 # ADEAD_PRECISION_…, in their order.
 PRECISIONS = ("f32", "fixed24", "fixed16")
@@ -29,39 +29,41 @@ class EncodeOptions(ctypes.Structure):
     _fields_ = [("struct_size", c_size_t), ("batch", c_size_t), ("padded", c_int32)]
 
 
-_last_error = _library.adead_models_last_error
+_last_error = library.adead_models_last_error
 _last_error.argtypes, _last_error.restype = [], c_char_p
-_version = _library.adead_models_version
+_version = library.adead_models_version
 _version.argtypes, _version.restype = [], c_char_p
-_destroy = _library.adead_sentence_encoder_destroy
+_destroy = library.adead_sentence_encoder_destroy
 _destroy.argtypes, _destroy.restype = [c_void_p], None
-_open = _library.adead_sentence_encoder_open
+_open = library.adead_sentence_encoder_open
 _open.argtypes, _open.restype = [c_char_p, c_char_p, POINTER(ContextOptions), POINTER(c_void_p)], c_int32
-_width = _library.adead_sentence_encoder_width
+_width = library.adead_sentence_encoder_width
 _width.argtypes, _width.restype = [c_void_p, POINTER(c_size_t)], c_int32
-_max_tokens = _library.adead_sentence_encoder_max_tokens
+_max_tokens = library.adead_sentence_encoder_max_tokens
 _max_tokens.argtypes, _max_tokens.restype = [c_void_p, POINTER(c_size_t)], c_int32
-_device = _library.adead_sentence_encoder_device
+_device = library.adead_sentence_encoder_device
 _device.argtypes, _device.restype = [c_void_p, POINTER(c_char_p)], c_int32
-_encode = _library.adead_sentence_encoder_encode
+_encode = library.adead_sentence_encoder_encode
 _encode.argtypes, _encode.restype = (
     [c_void_p, POINTER(c_char_p), POINTER(c_size_t), c_size_t, POINTER(EncodeOptions), c_void_p, c_size_t, POINTER(c_uint8)],
     c_int32,
 )
 
 
-def _text(text: bytes | None) -> str:
+def text_of(text: bytes | None) -> str:
+    """A text of the library."""
     return (text or b"").decode("utf-8")
 
 
-VERSION = _text(_version())
+VERSION = text_of(_version())
 
 _classes = {error.status: error for error in adead.Error.__subclasses__()}
 
 
-def _check(status: int) -> None:
+def check(status: int) -> None:
+    """Raises the error of this thread's last call, if it failed."""
     if status:
-        raise _classes.get(status, adead.Error)(_text(_last_error()))
+        raise _classes.get(status, adead.Error)(text_of(_last_error()))
 
 
 class Handle:
@@ -75,25 +77,31 @@ class Handle:
             raise adead.InvalidArgumentError(f"precision is {precision!r}; it must be one of {', '.join(PRECISIONS)}")
         options = ContextOptions(ctypes.sizeof(ContextOptions), optional(isa), threads or 0, PRECISIONS.index(precision))
         self._pointer = c_void_p()
-        _check(_open(argument(folder), optional(device), options, self._pointer))
+        check(_open(argument(folder), optional(device), options, self._pointer))
         # Not at the end of the process, when threads may still be computing.
         weakref.finalize(self, _destroy, self._pointer).atexit = False
         width, most, device_name = c_size_t(), c_size_t(), c_char_p()
-        _check(_width(self._pointer, width))
-        _check(_max_tokens(self._pointer, most))
-        _check(_device(self._pointer, device_name))
-        self.width, self.max_tokens, self.device = width.value, most.value, _text(device_name.value)
+        check(_width(self._pointer, width))
+        check(_max_tokens(self._pointer, most))
+        check(_device(self._pointer, device_name))
+        self.width, self.max_tokens, self.device = width.value, most.value, text_of(device_name.value)
 
     def encode(self, texts: list[bytes], options: EncodeOptions, rows: int, truncated: "ctypes.Array[c_uint8]") -> None:
         """Writes rows of ``self.width`` f32 for each text to the address ``rows``. The GIL is given up."""
         count = len(texts)
         pointers, lengths = (c_char_p * count)(*texts), (c_size_t * count)(*map(len, texts))
-        _check(_encode(self._pointer, pointers, lengths, count, options, rows, count * self.width, truncated))
+        check(_encode(self._pointer, pointers, lengths, count, options, rows, count * self.width, truncated))
 
 
 def argument(text: str) -> bytes:
     """A text that ends with NUL for the library."""
-    encoded = text.encode("utf-8")
+    # Type checkers know it already; callers without them don't.
+    if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(f"a text is {type(text).__name__}, not str")
+    try:
+        encoded = text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise adead.InvalidArgumentError(f"{text!r} has no UTF-8: {error}") from error
     if b"\0" in encoded:
         raise adead.InvalidArgumentError(f"{text!r} has a NUL in it")
     return encoded
