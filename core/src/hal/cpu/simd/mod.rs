@@ -296,20 +296,25 @@ pub trait Kernel {
     unsafe fn run<S: Simd>(self) -> Self::Output;
 }
 
-/// Runs a kernel with an instruction set. Without the feature `avx512` size matters most, so x86-64's baseline runs
-/// everything but products of f32. Memory limits the speed of most of it.
+/// Returns the instruction set of everything but products of f32. Without the feature `avx512` size matters most, so that is
+/// x86-64's baseline. Memory limits the speed of most of it.
+#[inline]
+pub fn beside_products(isa: Isa) -> Isa {
+    match isa {
+        Isa::Portable => isa,
+        _ if cfg!(all(target_arch = "x86_64", not(feature = "avx512"))) => Isa::Sse2,
+        _ => isa,
+    }
+}
+
+/// Runs a kernel that is no product of f32 with an instruction set: see [`beside_products`].
 ///
 /// # Safety
 /// The kernel's own pointers must be valid.
 #[inline]
 pub unsafe fn dispatch<K: Kernel>(isa: Isa, kernel: K) -> K::Output {
-    #[cfg(all(target_arch = "x86_64", not(feature = "avx512")))]
-    if isa != Isa::Portable {
-        // SAFETY: every x86-64 processor has SSE2.
-        return unsafe { x86::with_sse2(kernel) };
-    }
-    // SAFETY: the caller's promises are passed on.
-    unsafe { dispatch_product(isa, kernel) }
+    // SAFETY: the caller's promises are passed on. Every x86-64 processor has SSE2.
+    unsafe { dispatch_product(beside_products(isa), kernel) }
 }
 
 /// Runs a kernel of f32 products, or one that depends on its vectors' length, with an instruction set.

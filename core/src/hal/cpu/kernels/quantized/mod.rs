@@ -11,7 +11,7 @@ mod rows;
 use super::{Call, Exec, Shared, chunks};
 use crate::contract::{BlockFormat, block_floats};
 use crate::error::Result;
-use crate::hal::cpu::simd::{Kernel, Simd, adds_fours, dispatch, dispatch_m, dispatch_m_fours, dispatch_product};
+use crate::hal::cpu::simd::{Kernel, Simd, adds_fours, beside_products, dispatch, dispatch_m, dispatch_m_fours};
 use crate::ops::QuantizedPlan;
 use products::Part;
 use rows::{Cut, Layout};
@@ -44,7 +44,7 @@ pub(super) fn quantized_matmul(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Resu
         }
     })?;
     // SAFETY: an `Isa` value comes only from a device that runs that instruction set.
-    let lanes = unsafe { dispatch_product(isa, Lanes) };
+    let lanes = unsafe { dispatch(isa, Lanes) };
     let row_bytes = k / format.elements() * format.bytes();
     let down = m.div_ceil(ROWS);
     let rows = m.div_ceil(down);
@@ -62,7 +62,10 @@ pub(super) fn quantized_matmul(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Resu
             let (rows, columns) = (rows.min(m - row), (each * lanes).min(n - first));
             match fours {
                 true => dispatch_m_fours(Part::<true> { layout, x, rows, w, columns, row_bytes, y, y_row: n }),
-                false => dispatch_m(isa, Part::<false> { layout, x, rows, w, columns, row_bytes, y, y_row: n }),
+                false => dispatch_m(
+                    beside_products(isa),
+                    Part::<false> { layout, x, rows, w, columns, row_bytes, y, y_row: n },
+                ),
             }
         }
     })

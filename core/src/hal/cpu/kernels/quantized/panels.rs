@@ -1,7 +1,7 @@
 //! Blocks of as many rows of the matrix as a vector has lanes, unpacked: each lane is a row's.
 
 use super::CHUNK;
-use crate::contract::BlockFormat;
+use crate::contract::{BlockFormat, BlockValues, read_block};
 use crate::hal::cpu::simd::{Simd, unroll};
 
 /// The most lanes of a vector.
@@ -135,6 +135,41 @@ pub unsafe fn unpack<S: Simd, const FOURS: bool>(
                     sixes::<S, FOURS>(at, stride, elements);
                 }
             }
+        }
+    }
+}
+
+/// Unpacks what [`unpack`] does, row by row and in a twelfth of the code, for the smallest library. Lanes without a row keep what
+/// they have.
+///
+/// # Safety
+/// As for [`unpack`].
+pub unsafe fn unpack_rows(
+    format: BlockFormat,
+    from: *const u8,
+    stride: usize,
+    lanes: usize,
+    blocks: usize,
+    to: &mut Panel,
+) {
+    for (lane, block) in (0..lanes).flat_map(|lane| (0..blocks).map(move |block| (lane, block))) {
+        // SAFETY: the lane's row has this block.
+        let bytes =
+            unsafe { std::slice::from_raw_parts(from.add(lane * stride + block * format.bytes()), format.bytes()) };
+        let BlockValues { d, m, part, scales, minima, values } = read_block(format, bytes);
+        (to.d[block][lane], to.m[block][lane]) = (d, m);
+        for part in 0..format.elements() / part {
+            to.scales[part][lane] = scales[part];
+            if let Some(of_part) = to.minima.get_mut(part) {
+                of_part[lane] = minima[part];
+            }
+        }
+        // An entry has elements 0 and 2 of four, the next 1 and 3.
+        let elements = &mut to.elements[block * format.elements() / 2..];
+        for (i, four) in values[..format.elements()].chunks_exact(4).enumerate() {
+            let pair = |low: i32, high: i32| low + middle(format) | (high + middle(format)) << 16;
+            elements[2 * i][lane] = pair(four[0], four[2]);
+            elements[2 * i + 1][lane] = pair(four[1], four[3]);
         }
     }
 }

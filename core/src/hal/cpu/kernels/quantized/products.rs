@@ -1,13 +1,16 @@
 //! Products of cut rows with panels.
 
 use super::CHUNK;
-use super::panels::{Panel, middle, unpack};
+use super::panels::{Panel, middle, unpack, unpack_rows};
 use super::rows::Layout;
 use crate::hal::cpu::simd::{Kernel, Simd, unroll};
 use crate::interrupt::Looks;
 
 /// The rows of x that are multiplied side by side.
 const SIDE_BY_SIDE: usize = 4;
+
+/// Whether size matters more than speed: rows are unpacked and multiplied one at a time.
+const SMALLEST: bool = cfg!(all(target_arch = "x86_64", not(feature = "avx512")));
 
 /// A part of the result: some cut rows of x by some rows of the matrix. With `FOURS`, four elements are multiplied at once in each lane,
 /// else two.
@@ -38,12 +41,14 @@ impl<const FOURS: bool> Kernel for Part<FOURS> {
             let there = S::LANES.min(columns - first);
             for start in (0..k).step_by(CHUNK) {
                 let blocks = CHUNK.min(k - start) / format.elements();
-                // The next panel's bytes follow this one's. Its rows are read side by side, which no processor foresees.
-                let next = w.wrapping_add((first + S::LANES) * row_bytes);
-                let share = S::LANES * row_bytes;
-                for at in (share * start / k..share * k.min(start + CHUNK) / k).step_by(64) {
-                    // SAFETY: a hint, for any address.
-                    unsafe { S::prefetch_to_second(next.wrapping_add(at).cast()) };
+                if !SMALLEST {
+                    // The next panel's bytes follow this one's. Its rows are read side by side, which no processor foresees.
+                    let next = w.wrapping_add((first + S::LANES) * row_bytes);
+                    let share = S::LANES * row_bytes;
+                    for at in (share * start / k..share * k.min(start + CHUNK) / k).step_by(64) {
+                        // SAFETY: a hint, for any address.
+                        unsafe { S::prefetch_to_second(next.wrapping_add(at).cast()) };
+                    }
                 }
                 let bytes = blocks * format.bytes();
                 // SAFETY: the rows of the matrix and of x have this chunk. Where there are fewer rows than lanes, the other lanes
@@ -51,16 +56,19 @@ impl<const FOURS: bool> Kernel for Part<FOURS> {
                 unsafe {
                     let mut from = w.add(first * row_bytes + start / format.elements() * format.bytes());
                     let mut stride = row_bytes;
-                    if there < S::LANES {
+                    if !SMALLEST && there < S::LANES {
                         for row in 0..there {
                             let to = copy[row * MOST_CHUNK_BYTES..].as_mut_ptr();
                             to.copy_from_nonoverlapping(from.add(row * row_bytes), bytes);
                         }
                         (from, stride) = (copy.as_ptr(), MOST_CHUNK_BYTES);
                     }
-                    unpack::<S, FOURS>(format, from, stride, blocks, &mut panel);
+                    match SMALLEST {
+                        true => unpack_rows(format, from, stride, there, blocks, &mut panel),
+                        false => unpack::<S, FOURS>(format, from, stride, blocks, &mut panel),
+                    }
                     let mut row = 0;
-                    while row + SIDE_BY_SIDE <= rows {
+                    while !SMALLEST && row + SIDE_BY_SIDE <= rows {
                         let x = x.add(row * layout.words);
                         chunk::<S, SIDE_BY_SIDE, FOURS>(&layout, &panel, x, start, blocks, &mut totals[row..]);
                         row += SIDE_BY_SIDE;
