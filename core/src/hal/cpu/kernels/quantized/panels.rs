@@ -191,7 +191,7 @@ pub unsafe fn unpack_rows(
         // An entry has elements 0 and 2 of four, the next 1 and 3.
         let elements = &mut to.elements[block * format.elements() / 2..];
         for (i, four) in values[..format.elements()].chunks_exact(4).enumerate() {
-            let pair = |low: i32, high: i32| low + middle(format) | (high + middle(format)) << 16;
+            let pair = |low: i32, high: i32| (low + middle(format)) | ((high + middle(format)) << 16);
             elements[2 * i][lane] = pair(four[0], four[2]);
             elements[2 * i + 1][lane] = pair(four[1], four[3]);
         }

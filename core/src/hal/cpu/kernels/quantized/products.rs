@@ -3,14 +3,11 @@
 use super::CHUNK;
 use super::panels::{Ahead, Panel, middle, unpack, unpack_rows};
 use super::rows::Layout;
-use crate::hal::cpu::simd::{Kernel, Simd, unroll};
+use crate::hal::cpu::simd::{Kernel, SMALLEST, Simd, unroll};
 use crate::interrupt::Looks;
 
 /// The rows of x that are multiplied side by side.
 const SIDE_BY_SIDE: usize = 4;
-
-/// Whether size matters more than speed: rows are unpacked and multiplied one at a time.
-const SMALLEST: bool = cfg!(all(target_arch = "x86_64", not(feature = "avx512")));
 
 /// A part of the result: some cut rows of x by some rows of the matrix. With `FOURS`, four elements are multiplied at once in each lane,
 /// else two.
@@ -62,6 +59,7 @@ impl<const FOURS: bool> Kernel for Part<FOURS> {
                         false => unpack::<S, FOURS>(format, from, stride, blocks, &mut panel, &mut ahead),
                     }
                     let mut row = 0;
+                    // The smallest library has one way for all rows.
                     while !SMALLEST && row + SIDE_BY_SIDE <= rows {
                         let x = x.add(row * layout.words);
                         chunk::<S, SIDE_BY_SIDE, FOURS>(&layout, &panel, x, start, blocks, &mut totals[row..]);
