@@ -1,10 +1,13 @@
-//! Keys and values of the tokens that a sequence has so far.
+//! Keys and values of the tokens that a sequence has so far, in host memory.
 
+use super::on_device::OnDevice;
 use adead::{Error, Result, Status};
 
-/// The keys and values of a sequence, in host memory: for every layer `[head][capacity][values]`, so that what a head has so far
-/// is contiguous. The capacity doubles up to the model's context length.
+/// The keys and values of a sequence: for every layer `[head][capacity][values]`, so that what a head has so far is contiguous. The
+/// capacity doubles up to the model's context length. Or they are on a GPU.
 pub(crate) struct Cache {
+    /// Nothing is in host memory then.
+    pub on_device: Option<OnDevice>,
     layers: Vec<Layer>,
     length: usize,
     capacity: usize,
@@ -25,7 +28,12 @@ const FIRST: usize = 64;
 impl Cache {
     /// Makes the cache of a sequence without tokens.
     pub fn new(layers: usize, heads: usize, width: usize, most: usize) -> Cache {
-        Cache { layers: vec![Layer::default(); layers], length: 0, capacity: 0, most, heads, width }
+        Cache { on_device: None, layers: vec![Layer::default(); layers], length: 0, capacity: 0, most, heads, width }
+    }
+
+    /// Makes the cache of a sequence whose layers a GPU computes.
+    pub fn on_device(layers: usize, most: usize) -> Cache {
+        Cache { on_device: Some(OnDevice::new(layers)), ..Cache::new(0, 0, 0, most) }
     }
 
     /// Returns the number of tokens.
@@ -45,7 +53,7 @@ impl Cache {
             let text = format!("{needed} tokens exceed the model's context length of {}", self.most);
             return Err(Error::new(Status::InvalidArgument, text));
         }
-        if needed <= self.capacity {
+        if needed <= self.capacity || self.on_device.is_some() {
             return Ok(());
         }
         let mut capacity = self.capacity.max(FIRST);

@@ -4,6 +4,7 @@ use super::cache::Cache;
 use super::config::Config;
 use super::rope::Rope;
 use super::weights::{Linear, Table, Weights};
+use adead::device::DeviceKind;
 use adead::{Attrs, Context, DType, Meta, Op, Result, Shape, Tensor, View};
 
 /// A model's network.
@@ -16,6 +17,8 @@ pub(crate) struct Llama {
     norm: Tensor,
     head: Linear,
     vocabulary: usize,
+    /// Whether only GPUs compute.
+    on_device: bool,
 }
 
 struct Layer {
@@ -80,6 +83,7 @@ impl Llama {
             rope: Rope::new(config.rope_base, head_width, config.scaling, factors),
             norm: weights.vector("output_norm.weight", width)?,
             head: weights.linear(head, width, vocabulary, context)?,
+            on_device: context.devices().iter().all(|device| device.kind != DeviceKind::Cpu),
             context: context.clone(),
             config,
             layers,
@@ -104,7 +108,10 @@ impl Llama {
     /// Makes the cache of a sequence of at most so many tokens.
     pub fn cache(&self, most: usize) -> Cache {
         let Config { layers, kv_heads, head_width, .. } = self.config;
-        Cache::new(layers, kv_heads, head_width, most)
+        match self.on_device {
+            true => Cache::on_device(layers, most),
+            false => Cache::new(layers, kv_heads, head_width, most),
+        }
     }
 
     /// Computes the next tokens of sequences, and adds them to the caches. Returns the last hidden states of those that are
@@ -172,15 +179,13 @@ impl Llama {
         };
         let queries = rotated(&layer.query, &layer.query_norm, heads)?;
         let keys = rotated(&layer.key, &layer.key_norm, kv_heads)?;
-        let values = layer.value.apply(&normed)?;
-        let (keys, values) = (keys.as_slice::<f32>()?, values.as_slice::<f32>()?);
-        let (mut attended, mut first, row) = (Vec::with_capacity(steps.len()), 0, kv_heads * head_width);
+        let values = layer.value.apply(&normed)?.reshape(&[rows, kv_heads, head_width])?;
+        let (mut attended, mut first) = (Vec::with_capacity(steps.len()), 0);
         for step in steps {
             let count = step.tokens.len();
             if count > 0 {
-                let own = first * row..(first + count) * row;
-                step.cache.write(number, &keys[own.clone()], &values[own]);
-                attended.push(self.attention(number, &queries.rows(first, count)?, step.cache)?);
+                let own = |of: &Tensor| of.rows(first, count);
+                attended.push(self.attention(number, &own(&queries)?, [own(&keys)?, own(&values)?], step.cache)?);
                 first += count;
             }
         }
@@ -191,9 +196,9 @@ impl Llama {
         context.add(&x, &layer.down.apply(&between)?)
     }
 
-    /// Computes a sequence's attention of its last rows, `[rows, heads, head_width]`, as `[rows, heads·head_width]`. A head's keys
-    /// and values are used where the cache has them.
-    fn attention(&self, layer: usize, queries: &Tensor, cache: &Cache) -> Result<Tensor> {
+    /// Computes a sequence's attention of its last rows, `[rows, heads, head_width]`, as `[rows, heads·head_width]`, and adds their
+    /// keys and values to the cache, where they are used.
+    fn attention(&self, layer: usize, queries: &Tensor, new: [Tensor; 2], cache: &mut Cache) -> Result<Tensor> {
         let Config { heads, kv_heads, head_width, .. } = self.config;
         let (context, rows, group) = (&self.context, queries.dims()[0], heads / kv_heads);
         // One row has the same order in memory.
@@ -201,16 +206,22 @@ impl Llama {
             1 => queries.reshape(&[heads, 1, head_width])?,
             _ => context.permute(queries, &[1, 0, 2])?,
         };
-        let known = cache.length() + rows;
-        let meta = Meta::new(DType::F32, Shape::new(&[1, known, head_width])?);
+        let length = cache.length();
         let attrs = Attrs { causal: true, ..Attrs::DEFAULT };
-        let head = |head: usize| {
-            let (keys, values) = cache.read(layer, head, known);
-            let (keys, values) = (View::f32(keys, &meta)?, View::f32(values, &meta)?);
-            let queries = queries.rows(head * group, group)?;
-            context.run_views(Op::Attention, &attrs, &[Some(queries.view()), Some(keys), Some(values), None])
+        let attended = if let Some(cache) = &mut cache.on_device {
+            let [keys, values] = cache.append(context, layer, length, new)?;
+            context.run(Op::Attention, &attrs, &[Some(&queries), Some(keys), Some(values)])?
+        } else {
+            cache.write(layer, new[0].as_slice::<f32>()?, new[1].as_slice::<f32>()?);
+            let meta = Meta::new(DType::F32, Shape::new(&[1, length + rows, head_width])?);
+            let head = |head: usize| {
+                let (keys, values) = cache.read(layer, head, length + rows);
+                let (keys, values) = (View::f32(keys, &meta)?, View::f32(values, &meta)?);
+                let queries = queries.rows(head * group, group)?;
+                context.run_views(Op::Attention, &attrs, &[Some(queries.view()), Some(keys), Some(values), None])
+            };
+            self.joined((0..kv_heads).map(head).collect::<Result<Vec<_>>>()?)?
         };
-        let attended = self.joined((0..kv_heads).map(head).collect::<Result<Vec<_>>>()?)?;
         match rows {
             1 => attended.reshape(&[1, heads * head_width]),
             _ => context.permute(&attended, &[1, 0, 2])?.reshape(&[rows, heads * head_width]),

@@ -9,6 +9,7 @@ mod config;
 mod conversation;
 mod generator;
 mod llama;
+mod on_device;
 mod options;
 mod philox;
 mod pieces;
