@@ -142,6 +142,7 @@ impl TextGenerator {
             let text = format!("the tokenizer has {words} tokens and the table of their embeddings {rows} rows");
             return Err(fault(Status::ShapeMismatch, path, text));
         }
+        model.prepare(context_length)?;
         let progress = options.progress.clone();
         Ok(TextGenerator(Arc::new(Inner { model, tokenizer, template, cpu, context_length, chunk, progress })))
     }

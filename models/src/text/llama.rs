@@ -83,12 +83,28 @@ impl Llama {
             rope: Rope::new(config.rope_base, head_width, config.scaling, factors),
             norm: weights.vector("output_norm.weight", width)?,
             head: weights.linear(head, width, vocabulary, context)?,
-            on_device: context.devices().iter().all(|device| device.kind != DeviceKind::Cpu),
+            on_device: context.device_info().kind != DeviceKind::Cpu,
             context: context.clone(),
             config,
             layers,
             vocabulary,
         })
+    }
+
+    /// Computes some tokens for nothing where only GPUs compute, so that their kernels and the weights are there before the first
+    /// text. Not on a processor that emulates a GPU, where this would take seconds.
+    pub fn prepare(&self, most: usize) -> Result<()> {
+        if !self.on_device || self.context.device_info().kind == DeviceKind::Software {
+            return Ok(());
+        }
+        let mut cache = self.cache(most);
+        for tokens in [&[0; 32][..], &[0]] {
+            if cache.length() + tokens.len() <= most {
+                let hidden = self.forward(&mut [Step { cache: &mut cache, tokens, wanted: Wanted::Last }])?;
+                hidden.map(|hidden| self.logits(&hidden)?.as_slice::<f32>().map(drop)).transpose()?;
+            }
+        }
+        Ok(())
     }
 
     pub fn context(&self) -> &Context {
