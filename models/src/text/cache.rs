@@ -2,6 +2,7 @@
 
 use super::on_device::OnDevice;
 use adead::{Error, Result, Status};
+use std::ops::Range;
 
 /// The keys and values of a sequence: for every layer `[head][capacity][values]`, so that what a head has so far is contiguous. The
 /// capacity doubles up to the model's context length. Or they are on a GPU.
@@ -107,9 +108,9 @@ impl Cache {
         }
     }
 
-    /// Returns the first `count` keys and values of a layer's head, each `[count, values]`.
-    pub fn read(&self, layer: usize, head: usize, count: usize) -> (&[f32], &[f32]) {
-        let (first, floats) = (head * self.capacity * self.width, count * self.width);
+    /// Returns the keys and values of a layer's head at some positions, each `[positions, values]`.
+    pub fn read(&self, layer: usize, head: usize, positions: Range<usize>) -> (&[f32], &[f32]) {
+        let (first, floats) = ((head * self.capacity + positions.start) * self.width, positions.len() * self.width);
         let Layer { keys, values } = &self.layers[layer];
         (&keys[first..][..floats], &values[first..][..floats])
     }
@@ -144,14 +145,14 @@ mod tests {
         }
         assert_eq!((cache.length(), cache.capacity), (285, 300));
         for (layer, head) in [(0, 0), (1, 1), (0, 2)] {
-            let (keys, values) = cache.read(layer, head, 285);
+            let (keys, values) = cache.read(layer, head, 0..285);
             let expected = |i: usize| (i / 2 * 100 + (2 * head + i % 2) * 10 + layer) as f32;
             assert!(keys.iter().enumerate().all(|(i, &key)| key == expected(i)), "{layer} {head}");
             assert!(values.iter().enumerate().all(|(i, &value)| value == -expected(i)), "{layer} {head}");
         }
         cache.truncate(64);
         fill(&mut cache, 1);
-        assert_eq!(cache.read(1, 1, 65).0[128..], [6421.0, 6431.0]);
+        assert_eq!(cache.read(1, 1, 64..65).0, [6421.0, 6431.0]);
     }
 
     #[test]
