@@ -75,7 +75,7 @@ def test_every_operation_is_a_method(ctx):
         "dequantize": (("q8_0",), {}),
     }
     # What takes another first operand than the matrix.
-    first = {"dot": row, "where": matrix < 2, "quantized_matmul": adead.Tensor.zeros(2, 32) + 1.5, "dequantize": blocks}
+    first = {"dot": row, "where": matrix < 2, "quantized_matmul": adead.Tensor.zeros((2, 32)) + 1.5, "dequantize": blocks}
     for name in adead.OPERATIONS:
         operands, attributes = cases.get(name, ((), {}))
         x = first.get(name, matrix)
