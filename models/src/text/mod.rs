@@ -12,7 +12,6 @@ mod decoder;
 mod generator;
 mod on_device;
 mod options;
-mod philox;
 mod pieces;
 mod rope;
 mod run;

@@ -1,5 +1,6 @@
 //! Sliding windows: which of the last positions a layer sees.
 
+use adead::contract::KEY_BLOCK;
 use adead::{Result, Tensor};
 
 /// The layers that see the last positions only.
@@ -13,20 +14,17 @@ pub(crate) struct Window {
     pub rope_base: f64,
 }
 
-/// Attention's blocks of keys. What begins at a multiple of this has the same bits as what begins at the first key, because hidden
-/// blocks are skipped (`docs/contract.md`).
-const BLOCK: usize = 64;
-
 impl Window {
     /// Whether a layer sees the window only.
     pub fn applies_to(&self, layer: usize) -> bool {
         layer % self.period != self.period - 1
     }
 
-    /// Returns what `rows` positions behind the first `before` ones see.
+    /// Returns what `rows` positions behind the first `before` ones see. Attention that begins with a later block of keys has the same
+    /// bits, because hidden blocks are skipped (`docs/contract.md`).
     pub fn seen(&self, before: usize, rows: usize) -> Result<Seen> {
         let hidden = |position: usize| (position + 1).saturating_sub(self.length);
-        let first = hidden(before) / BLOCK * BLOCK;
+        let first = hidden(before) / KEY_BLOCK * KEY_BLOCK;
         let all = before + rows;
         if rows == 0 || hidden(all - 1) <= first {
             return Ok(Seen { first, mask: None });
