@@ -2,6 +2,7 @@
 
 pub mod gguf;
 mod sentences;
+mod spread;
 pub mod text;
 
 pub use sentences::{EmbeddingPart, Embeddings, EncodeOptions, SentenceEncoder};
