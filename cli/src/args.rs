@@ -126,6 +126,9 @@ pub enum Command {
     /// Show the metadata and the tensors of a GGUF file
     #[cfg(feature = "models")]
     Gguf(crate::gguf::GgufArgs),
+    /// Write a GGUF file from a folder of Hugging Face, or from a GGUF file with values stored in another way
+    #[cfg(feature = "models")]
+    Convert(crate::convert::ConvertArgs),
     /// Write a shell's completions to stdout
     Completions(CompletionsArgs),
 }
@@ -134,7 +137,7 @@ impl Command {
     /// Whether the command uses a device.
     pub fn computes(&self) -> bool {
         #[cfg(feature = "models")]
-        if matches!(self, Command::Gguf(_)) {
+        if matches!(self, Command::Gguf(_) | Command::Convert(_)) {
             return false;
         }
         !matches!(self, Command::Asm(_) | Command::Disasm(_) | Command::Kernel(_) | Command::Completions(_))

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+pub mod convert;
 pub mod gguf;
 mod sentences;
 mod spread;

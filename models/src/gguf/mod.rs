@@ -41,12 +41,13 @@ mod write;
 pub use array::Array;
 pub use convert::FromValue;
 pub use kind::Kind;
+pub(crate) use quantize::{Rows, blocks};
 pub use quantize::{quantize, quantize_tensor};
 pub use tensor::TensorInfo;
 pub use value::{Value, ValueType};
 pub use write::{Header, Writer};
 
-use adead::{Result, Status};
+use adead::{Error, Result, Status};
 use cursor::Name;
 use source::Source;
 use std::path::Path;
@@ -107,6 +108,11 @@ impl Gguf {
             Ok(contents) => Ok(Gguf { source, contents }),
             Err(what) => Err(source.error(Status::InvalidArgument, format!("not a valid GGUF file: {what}"))),
         }
+    }
+
+    /// An error about the file, which it names if it has a path.
+    pub(crate) fn error(&self, status: Status, text: String) -> Error {
+        self.source.error(status, text)
     }
 
     /// Returns the format's version: 2 or 3.

@@ -101,25 +101,34 @@ pub fn quantize_tensor(tensor: &Tensor, format: BlockFormat) -> Result<Tensor> {
             return Err(Error::new(Status::DtypeMismatch, text));
         }
     };
-    let bytes = blocks(&values, format, Some(width))?;
+    let bytes = blocks(&values, format, Some(Rows { width, first: 0 }))?;
     let dims: Vec<usize> = outer.iter().copied().chain([width / elements * format.bytes()]).collect();
     Tensor::new(&bytes, &dims)
 }
 
-/// The place of a value, in rows of a width if there are rows.
-struct Position(usize, Option<usize>);
+/// The rows that values are: their width, and the number of the first.
+#[derive(Clone, Copy)]
+pub(crate) struct Rows {
+    pub width: usize,
+    pub first: usize,
+}
+
+/// The place of a value, in rows if there are rows.
+struct Position(usize, Option<Rows>);
 
 impl Display for Position {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Position(index, None) => write!(f, "{index}"),
-            Position(index, Some(width)) => write!(f, "{} of row {}", index % width, index / width),
+            Position(index, Some(Rows { width, first })) => {
+                write!(f, "{} of row {}", index % width, first + index / width)
+            }
         }
     }
 }
 
-/// Writes whole blocks, with several threads if there are many. With a width, errors name rows of it.
-pub(crate) fn blocks(values: &[f32], format: BlockFormat, width: Option<usize>) -> Result<Vec<u8>> {
+/// Writes whole blocks, with several threads if there are many. Errors name rows if there are rows.
+pub(crate) fn blocks(values: &[f32], format: BlockFormat, rows: Option<Rows>) -> Result<Vec<u8>> {
     let (elements, bytes) = (format.elements(), format.bytes());
     let some = |values: &[f32], out: &mut [u8]| {
         let mut pairs = values.chunks_exact(elements).zip(out.chunks_exact_mut(bytes)).enumerate();
@@ -130,12 +139,12 @@ pub(crate) fn blocks(values: &[f32], format: BlockFormat, width: Option<usize>) 
         let first = first + index * elements;
         let text = match fault {
             Fault::NotFinite(at) => {
-                let (value, at) = (values[first + at], Position(first + at, width));
+                let (value, at) = (values[first + at], Position(first + at, rows));
                 format!("value {at} is {value}; {} takes finite values", format.name())
             }
             Fault::Large(large) => format!(
                 "the block from value {} on needs {large:e}; {} stores factors of a block as f16, at most 65504",
-                Position(first, width),
+                Position(first, rows),
                 format.name()
             ),
         };
