@@ -203,6 +203,14 @@ fn blocks_are_converted_again() {
         }
     }
     assert_eq!(gguf.require::<u32>("general.file_type").unwrap(), 2);
+    // Blocks in rows that others don't divide stay.
+    let plan = Conversion::from_gguf(open("llama"), Kind::Q6_K).unwrap();
+    let text = "22 matrices have rows that Q6_K's blocks of 256 values don't divide: they stay as they are;";
+    assert!(plan.notes().len() == 1 && plan.notes()[0].starts_with(text), "{:?}", plan.notes());
+    let gguf = written(plan);
+    for info in committed.tensors() {
+        assert!(committed.bytes(info) == gguf.bytes(gguf.tensor(info.name()).unwrap()), "{}", info.name());
+    }
     // Other alignments stay.
     let mut header = Header::new();
     header.set("general.alignment", 128u32).unwrap();

@@ -59,7 +59,7 @@ pub(super) fn plan(folder: &Path, kind: Option<Kind>) -> Result<Conversion> {
     }
     let other = planned.iter().filter(|tensor| tensor.dims.len() > 1 && tensor.kind != kind).count();
     let mut notes = tokens.notes;
-    notes.extend(kinds::note(other, kind));
+    notes.extend(kinds::note(other, kind, "are stored as F16"));
     let source_bytes = shards.bytes;
     Ok(Conversion { header, source: Source::Folder(shards), tensors: planned, notes, source_bytes })
 }

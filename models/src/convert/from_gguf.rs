@@ -25,16 +25,22 @@ pub(super) fn plan(gguf: Gguf, kind: Kind) -> Result<Conversion> {
         blocks::check(info.kind()).map_err(|error| {
             gguf.error(error.status(), format!("the tensor '{}': {}", info.name(), error.message()))
         })?;
-        // A vector stays as it is.
-        let own = if info.dims().len() > 1 { kinds::kind_of(info.dims(), kind) } else { info.kind() };
+        let own = match kinds::kind_of(info.dims(), kind) {
+            _ if info.dims().len() == 1 => info.kind(),
+            // f16 would make them larger, and no better.
+            other if other != kind && info.kind().block() > Some(1) => info.kind(),
+            own => own,
+        };
         header.tensor(info.name(), info.dims(), own)?;
         source_bytes = source_bytes.max(info.range().end as u64);
         let (name, dims) = (info.name().to_owned(), info.dims().to_vec());
         planned.push(PlannedTensor { name, dims, kind: own, origin: Origin::Gguf(index) });
     }
     let matrices = planned.iter().filter(|tensor| tensor.dims.len() > 1);
-    let other = matrices.filter(|tensor| tensor.kind != kind).count();
-    let mut notes: Vec<String> = kinds::note(other, kind).into_iter().collect();
+    let others: Vec<Kind> = matrices.map(|tensor| tensor.kind).filter(|&own| own != kind).collect();
+    let floats = others.iter().filter(|own| own.block() == Some(1)).count();
+    let mut notes: Vec<String> = kinds::note(floats, kind, "are stored as F16").into_iter().collect();
+    notes.extend(kinds::note(others.len() - floats, kind, "stay as they are"));
     let twice = gguf.tensors().iter().zip(&planned);
     let twice = twice.filter(|(info, own)| info.kind().block() > Some(1) && info.kind() != own.kind).count();
     if twice > 0 && kind.block() > Some(1) {

@@ -30,7 +30,9 @@ impl Object<'_> {
             Err(error) => return Err(fault(Status::Io, path, error)),
         };
         match serde_json::from_slice(&bytes) {
-            Ok(Value::Object(fields)) => Ok(Some(Object { path: path.into(), prefix: String::new(), fields: Cow::Owned(fields) })),
+            Ok(Value::Object(fields)) => {
+                Ok(Some(Object { path: path.into(), prefix: String::new(), fields: Cow::Owned(fields) }))
+            }
             Ok(other) => Err(fault(Status::InvalidArgument, path, format!("it is {}, not an object", shown(&other)))),
             Err(error) => Err(fault(Status::InvalidArgument, path, format!("not JSON: {error}"))),
         }
@@ -95,7 +97,9 @@ impl Object<'_> {
     }
 
     pub fn optional_list(&self, key: &str) -> Result<Option<&[Value]>> {
-        self.get(key).map(|value| value.as_array().map(Vec::as_slice).ok_or_else(|| self.wrong(key, "a list"))).transpose()
+        self.get(key)
+            .map(|value| value.as_array().map(Vec::as_slice).ok_or_else(|| self.wrong(key, "a list")))
+            .transpose()
     }
 
     /// Returns an object in this one.

@@ -37,12 +37,12 @@ pub(super) fn kind_of(dims: &[usize], wanted: Kind) -> Kind {
     }
 }
 
-/// Returns the note about tensors that are stored as f16 instead.
-pub(super) fn note(count: usize, wanted: Kind) -> Option<String> {
+/// Returns the note about matrices that are stored in another way.
+pub(super) fn note(count: usize, wanted: Kind, how: &str) -> Option<String> {
     let block = wanted.block().unwrap_or(1);
     let other = if block > 32 { "; Q8_0, Q5_1, Q5_0, Q4_1 and Q4_0 have blocks of 32" } else { "" };
     (count > 0).then(|| {
-        format!("{count} matrices have rows that {wanted}'s blocks of {block} values don't divide: they are stored as F16{other}")
+        format!("{count} matrices have rows that {wanted}'s blocks of {block} values don't divide: they {how}{other}")
     })
 }
 

@@ -104,7 +104,8 @@ impl Conversion {
     }
 
     /// Plans a copy of a GGUF file in which matrices are stored as `kind`. Values of blocks are read as
-    /// [`dequantize`](adead::Context::dequantize) does. Tensors that are stored as `kind` already, and vectors, stay as they are.
+    /// [`dequantize`](adead::Context::dequantize) does. Tensors that are stored as `kind` already, vectors, and blocks in rows that the
+    /// blocks of `kind` don't divide stay as they are.
     ///
     /// # Errors
     /// `unsupported` for a model of another architecture and for tensors whose values can't be read, `invalid_argument` for metadata
