@@ -220,16 +220,36 @@ fn steps_of_other_forms_are_read() {
         merges.push(merges[0].clone());
     });
     assert!(note(&folder)[1].contains("merges differ from those that scores give"), "{:?}", note(&folder));
-    // Older files write merges as one text; added tokens may look around them, or lie beyond the table.
+    // An added token with ▁ is found in a text with spaces.
+    let folder = Folder::copy("spaced", "gemma3-hf");
+    let own = folder.convert(None).unwrap();
+    let tokens = |plan| common::convert::model("spaced", plan).tokenize("the   ferry").unwrap();
+    let before = tokens(own);
+    let mut id = 0;
+    folder.change("tokenizer.json", |value| {
+        id = value["model"]["vocab"]["▁▁"].as_u64().unwrap();
+        let added = json!({"id": id, "content": "▁▁", "special": false, "normalized": false});
+        value["added_tokens"].as_array_mut().unwrap().push(added);
+    });
+    let gguf = common::convert::written(folder.convert(None).unwrap());
+    assert_eq!(gguf.require::<Vec<&str>>("tokenizer.ggml.tokens").unwrap()[id as usize], "  ");
+    assert_eq!(gguf.require::<Vec<i32>>("tokenizer.ggml.token_type").unwrap()[id as usize], 4);
+    assert!(note(&folder).is_empty());
+    assert_eq!(tokens(folder.convert(None).unwrap()), before);
+    // Added tokens may look around them, or lie beyond the table.
     let folder = Folder::copy("added", "llama-hf");
     folder.change("tokenizer.json", |value| {
         let added = value["added_tokens"].as_array_mut().unwrap();
         added[3]["lstrip"] = json!(true);
+        added[1]["special"] = json!(false);
         added.push(json!({"id": 281, "content": "<image>", "special": true}));
     });
     let notes = note(&folder);
     assert!(notes[0].starts_with("1 added tokens have ids beyond the model's 281 words"), "{notes:?}");
     assert!(notes[1].starts_with("1 added tokens, such as '<tool>', take white space"), "{notes:?}");
+    // A token is special by its text too.
+    let gguf = common::convert::written(folder.convert(None).unwrap());
+    assert_eq!(gguf.require::<Vec<i32>>("tokenizer.ggml.token_type").unwrap()[..5], [3, 3, 3, 4, 1]);
 }
 
 #[test]

@@ -198,14 +198,16 @@ def sentence_pieces(vocabulary):
         if kinds[i] == NORMAL:
             pairs = [(text[:at], text[at:]) for at in range(1, len(text)) if text[:at] in known and text[at:] in known]
             merges += [(-scores[i], known[a], known[b], [a, b]) for a, b in pairs]
-    whole = {"Sequence": {"id": "A", "type_id": 0}}
     first = {"SpecialToken": {"id": "<s>", "type_id": 0}}
+    whole, other = ({"Sequence": {"id": part, "type_id": 0}} for part in "AB")
+    special = {"<s>": {"id": "<s>", "ids": [1], "tokens": ["<s>"]}}
+    template = {"single": [first, whole], "pair": [first, whole, other], "special_tokens": special}
     return {
         "version": "1.0",
         "added_tokens": added(vocabulary),
         "normalizer": {"type": "Replace", "pattern": {"String": " "}, "content": "▁"},
         "pre_tokenizer": {"type": "Split", "pattern": {"String": " "}, "behavior": "MergedWithPrevious", "invert": False},
-        "post_processor": {"type": "TemplateProcessing", "single": [first, whole], "pair": [first, whole, whole]},
+        "post_processor": {"type": "TemplateProcessing", **template},
         "decoder": None,
         "model": {
             "type": "BPE",

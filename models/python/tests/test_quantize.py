@@ -38,4 +38,4 @@ def test_what_is_wrong_is_said():
     with pytest.raises(adead.DtypeMismatchError, match="elements of float64"):
         quantize(numpy.zeros(32), "q8_0")
     with pytest.raises(adead.InvalidArgumentError, match="value 33 is NaN; q8_0 takes finite values"):
-        quantize(numpy.array([0.0] * 33 + [numpy.nan] * 31, numpy.float32)[: 64], "q8_0")
+        quantize(numpy.array([0.0] * 33 + [numpy.nan] * 31, numpy.float32)[:64], "q8_0")

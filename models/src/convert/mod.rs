@@ -161,8 +161,8 @@ impl Conversion {
                     put(values.len(), &kinds::encode(tensor.kind, values, rows).map_err(named)?)?;
                 }
                 (Origin::Folder(from, change), Source::Folder(shards)) => {
-                    let values = shards.tensor(from, &tensor.dims)?.to_vec::<f32>()?;
-                    let values = change.apply(values, if tensor.dims.len() == 1 { 1 } else { width });
+                    let values = shards.tensor(from, &tensor.dims)?;
+                    let values = change.apply(values.as_slice()?, if tensor.dims.len() == 1 { 1 } else { width });
                     put(values.len(), &kinds::encode(tensor.kind, &values, rows).map_err(named)?)?;
                 }
                 (&Origin::Gguf(index), Source::Gguf(gguf)) => {

@@ -16,18 +16,17 @@ pub(super) fn scores(
     let mut given: HashSet<(u32, u32)> = HashSet::new();
     let mut apart = 0usize;
     for (a, b) in merges {
-        let Some(made) = ids.get(&format!("{a}{b}")) else {
-            apart += 1;
-            continue;
-        };
         if let (Some(&a), Some(&b)) = (ids.get(a), ids.get(b)) {
             given.insert((a, b));
         }
-        let rank = &mut ranks[*made as usize];
+        let made = ids.get(&format!("{a}{b}")).filter(|&&made| kinds[made as usize] == Kind::Normal);
+        // Added tokens are found before merges begin, with spaces for ▁.
+        let Some(&made) = made else { continue };
+        let rank = &mut ranks[made as usize];
         match rank {
             None => {
                 *rank = Some(order.len() as u32);
-                order.push(*made);
+                order.push(made);
             }
             // Another way to a token comes after other tokens.
             Some(rank) if *rank as usize + 1 != order.len() => apart += 1,

@@ -3,6 +3,7 @@
 use super::config::Config;
 use super::shards::Shards;
 use adead::{Error, Result, Status};
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 /// A tensor of the folder that the new file has.
@@ -113,10 +114,10 @@ impl Finder<'_> {
 
 impl Change {
     /// Changes values; rows are of `width` values.
-    pub fn apply(self, values: Vec<f32>, width: usize) -> Vec<f32> {
+    pub fn apply(self, values: &[f32], width: usize) -> Cow<'_, [f32]> {
         match self {
-            Change::None => values,
-            Change::AddOne => values.into_iter().map(|value| value + 1.0).collect(),
+            Change::None => values.into(),
+            Change::AddOne => values.iter().map(|value| value + 1.0).collect(),
             Change::Neighbours(heads) => {
                 let rows = values.len() / width.max(1);
                 let head = rows / heads;
@@ -135,8 +136,8 @@ mod tests {
     #[test]
     fn halves_become_neighbours() {
         let rows: Vec<f32> = (0..8).map(|row| row as f32).collect();
-        assert_eq!(Change::Neighbours(2).apply(rows.clone(), 1), [0.0, 2.0, 1.0, 3.0, 4.0, 6.0, 5.0, 7.0]);
-        assert_eq!(Change::Neighbours(1).apply(rows.clone(), 2), [0.0, 1.0, 4.0, 5.0, 2.0, 3.0, 6.0, 7.0]);
-        assert_eq!(Change::AddOne.apply(vec![-0.5, 2.0], 2), [0.5, 3.0]);
+        assert_eq!(Change::Neighbours(2).apply(&rows, 1)[..], [0.0, 2.0, 1.0, 3.0, 4.0, 6.0, 5.0, 7.0]);
+        assert_eq!(Change::Neighbours(1).apply(&rows, 2)[..], [0.0, 1.0, 4.0, 5.0, 2.0, 3.0, 6.0, 7.0]);
+        assert_eq!(Change::AddOne.apply(&[-0.5, 2.0], 2)[..], [0.5, 3.0]);
     }
 }

@@ -4,6 +4,7 @@ use super::json::{Object, shown};
 use super::scores::scores;
 use super::words::{pre_of, space_prefix_of};
 use crate::gguf::Header;
+use crate::text::pieces::SPACE;
 use crate::text::vocabulary::Kind;
 use adead::{Error, Result, Status};
 use serde_json::Value;
@@ -99,10 +100,13 @@ impl Tokens {
             let unknown = matches!(place, Some((_, Kind::Unknown)));
             let kind = match () {
                 () if unknown => Kind::Unknown,
-                () if field("special") => Kind::Control,
+                () if field("special") || looks_special(text) => Kind::Control,
                 () => Kind::UserDefined,
             };
-            if let Some((other, _)) = place.replace((text.into(), kind)).filter(|(other, _)| other != text) {
+            // They are found in the text as it is given, before ▁ stands for spaces.
+            let spaced = kind == Kind::UserDefined && matches!(self.method, Method::Scores { .. });
+            let own = if spaced { text.replace(SPACE, " ") } else { text.into() };
+            if let Some((other, _)) = place.replace((own, kind)).filter(|(other, _)| other != text) {
                 return Err(malformed(format!("the tokens '{other}' and '{text}' have the id {id}")));
             }
             if field("lstrip") || field("rstrip") || field("single_word") {
@@ -161,6 +165,12 @@ impl Tokens {
         let kinds: Vec<i32> = self.kinds.iter().map(|&kind| kind as i32 + 1).collect();
         header.set("tokenizer.ggml.token_type", &kinds[..])
     }
+}
+
+/// Whether a token is special by its text, as llama.cpp's converter decides it: files don't mark all of them.
+fn looks_special(text: &str) -> bool {
+    let between = |first: &str, last: &str| text.starts_with(first) && text.ends_with(last);
+    matches!(text, "<pad>" | "<mask>") || between("<|", "|>") || between("<｜", "｜>") || between("<unused", ">")
 }
 
 /// Whether a token stands for a byte: `<0x0A>`.

@@ -33,7 +33,7 @@ def quantize(array: numpy.typing.ArrayLike, format: BlockFormat) -> "numpy.typin
     if format not in _FORMATS:
         raise adead.InvalidArgumentError(f"format is {format!r}; it must be one of {', '.join(_FORMATS)}")
     given = numpy.asarray(array)
-    if given.dtype not in (numpy.float32, numpy.float16):
+    if given.dtype.name not in ("float32", "float16"):
         raise adead.DtypeMismatchError(f"the array has elements of {given.dtype}; float32 and float16 can be quantised")
     block = 256 if format.endswith("_k") else 32
     if given.ndim == 0 or given.shape[-1] % block:
