@@ -2,21 +2,20 @@
 
 // Generated from the sources of these functions by `ADEAD_BLESS=1 cargo test -p adead-c --test header`; don't edit.
 
-use crate::pointers::fail;
-use crate::status::{adead_status, guard};
-
 #[cfg(not(all(feature = "flat", feature = "autograd", feature = "overlap", feature = "log", feature = "nn", feature = "programs", feature = "overlap", feature = "profile", feature = "programs", feature = "nn")))]
 #[inline(never)]
 #[rustfmt::skip]
-fn lacks(what: &str) -> adead_status {
-    guard(|| fail!(Unsupported, "this is a minimal build of adead, which has {what}: build it without ADEAD_MINIMAL"))
+fn lacks(what: &str) -> crate::status::adead_status {
+    use crate::pointers::fail;
+    crate::status::guard(|| fail!(Unsupported, "this is a minimal build of adead, which has {what}: build it without ADEAD_MINIMAL"))
 }
 
 /// As in `flat.rs`.
 #[cfg(not(feature = "flat"))]
 #[rustfmt::skip]
 mod flat {
-    use super::{adead_status, lacks};
+    use super::lacks;
+    use crate::status::adead_status;
     #[allow(unused_imports)]
     use std::ffi::{c_char, c_void};
 
@@ -92,7 +91,8 @@ mod flat {
 #[cfg(not(feature = "autograd"))]
 #[rustfmt::skip]
 mod gradients {
-    use super::{adead_status, lacks};
+    use super::lacks;
+    use crate::status::adead_status;
     #[allow(unused_imports)]
     use std::ffi::{c_char, c_void};
 
@@ -111,7 +111,8 @@ mod gradients {
 #[cfg(not(feature = "overlap"))]
 #[rustfmt::skip]
 mod loader {
-    use super::{adead_status, lacks};
+    use super::lacks;
+    use crate::status::adead_status;
     #[allow(unused_imports)]
     use std::ffi::{c_char, c_void};
 
@@ -133,7 +134,8 @@ mod loader {
 #[cfg(not(feature = "log"))]
 #[rustfmt::skip]
 mod log {
-    use super::{adead_status, lacks};
+    use super::lacks;
+    use crate::status::adead_status;
     #[allow(unused_imports)]
     use std::ffi::{c_char, c_void};
 
@@ -149,7 +151,8 @@ mod log {
 #[cfg(not(feature = "nn"))]
 #[rustfmt::skip]
 mod module {
-    use super::{adead_status, lacks};
+    use super::lacks;
+    use crate::status::adead_status;
     #[allow(unused_imports)]
     use std::ffi::{c_char, c_void};
 
@@ -204,7 +207,8 @@ mod module {
 #[cfg(not(feature = "programs"))]
 #[rustfmt::skip]
 mod outcome {
-    use super::{adead_status, lacks};
+    use super::lacks;
+    use crate::status::adead_status;
     #[allow(unused_imports)]
     use std::ffi::{c_char, c_void};
 
@@ -238,7 +242,8 @@ mod outcome {
 #[cfg(not(feature = "overlap"))]
 #[rustfmt::skip]
 mod overlap {
-    use super::{adead_status, lacks};
+    use super::lacks;
+    use crate::status::adead_status;
     #[allow(unused_imports)]
     use std::ffi::{c_char, c_void};
 
@@ -284,7 +289,8 @@ mod overlap {
 #[cfg(not(feature = "profile"))]
 #[rustfmt::skip]
 mod profile {
-    use super::{adead_status, lacks};
+    use super::lacks;
+    use crate::status::adead_status;
     #[allow(unused_imports)]
     use std::ffi::{c_char, c_void};
 
@@ -327,7 +333,8 @@ mod profile {
 #[cfg(not(feature = "programs"))]
 #[rustfmt::skip]
 mod program {
-    use super::{adead_status, lacks};
+    use super::lacks;
+    use crate::status::adead_status;
     #[allow(unused_imports)]
     use std::ffi::{c_char, c_void};
 
@@ -382,7 +389,8 @@ mod program {
 #[cfg(not(feature = "nn"))]
 #[rustfmt::skip]
 mod safetensors {
-    use super::{adead_status, lacks};
+    use super::lacks;
+    use crate::status::adead_status;
     #[allow(unused_imports)]
     use std::ffi::{c_char, c_void};
 

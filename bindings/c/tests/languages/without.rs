@@ -30,9 +30,8 @@ pub fn without(source: impl Fn(&str) -> String) -> String {
     features.dedup();
     write!(
         text,
-        "\nuse crate::pointers::fail;\nuse crate::status::{{adead_status, guard}};\n\n\
-         #[cfg(not(all({})))]\n#[inline(never)]\n#[rustfmt::skip]\nfn lacks(what: &str) -> adead_status {{\n    \
-         guard(|| fail!(Unsupported, \"this is a minimal build of adead, which has {{what}}: build it without ADEAD_MINIMAL\"))\n\
+        "\n#[cfg(not(all({})))]\n#[inline(never)]\n#[rustfmt::skip]\nfn lacks(what: &str) -> crate::status::adead_status {{\n    \
+         use crate::pointers::fail;\n    crate::status::guard(|| fail!(Unsupported, \"this is a minimal build of adead, which has {{what}}: build it without ADEAD_MINIMAL\"))\n\
          }}\n",
         features.join(", ")
     )
@@ -42,7 +41,7 @@ pub fn without(source: impl Fn(&str) -> String) -> String {
         write!(
             text,
             "\n/// As in `{name}.rs`.\n#[cfg(not(feature = \"{feature}\"))]\n#[rustfmt::skip]\nmod {name} {{\n    \
-             use super::{{adead_status, lacks}};\n    \
+             use super::lacks;\n    use crate::status::adead_status;\n    \
              #[allow(unused_imports)]\n    use std::ffi::{{c_char, c_void}};\n\n    \
              fn without() -> adead_status {{\n        lacks(\"{what}\")\n    }}\n"
         )
