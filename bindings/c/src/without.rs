@@ -5,9 +5,9 @@
 #[cfg(not(all(feature = "flat", feature = "autograd", feature = "overlap", feature = "log", feature = "nn", feature = "programs", feature = "overlap", feature = "profile", feature = "programs", feature = "nn")))]
 #[inline(never)]
 #[rustfmt::skip]
-fn lacks(what: &str) -> crate::status::adead_status {
+fn lacks(build: &str, what: &str, how: &str) -> crate::status::adead_status {
     use crate::pointers::fail;
-    crate::status::guard(|| fail!(Unsupported, "this is a minimal build of adead, which has {what}: build it without ADEAD_MINIMAL"))
+    crate::status::guard(|| fail!(Unsupported, "this is {build} of adead, which has {what}: build it {how}"))
 }
 
 /// As in `flat.rs`.
@@ -20,7 +20,7 @@ mod flat {
     use std::ffi::{c_char, c_void};
 
     fn without() -> adead_status {
-        lacks("no matrices as numbers")
+        lacks("a minimal build", "no matrices as numbers", "without ADEAD_MINIMAL")
     }
 
     #[unsafe(no_mangle)]
@@ -97,7 +97,7 @@ mod gradients {
     use std::ffi::{c_char, c_void};
 
     fn without() -> adead_status {
-        lacks("no gradients")
+        lacks("a build", "no gradients", "with ADEAD_GRADIENTS")
     }
 
     #[unsafe(no_mangle)]
@@ -117,7 +117,7 @@ mod loader {
     use std::ffi::{c_char, c_void};
 
     fn without() -> adead_status {
-        lacks("no batches")
+        lacks("a minimal build", "no batches", "without ADEAD_MINIMAL")
     }
 
     #[unsafe(no_mangle)]
@@ -140,7 +140,7 @@ mod log {
     use std::ffi::{c_char, c_void};
 
     fn without() -> adead_status {
-        lacks("no messages")
+        lacks("a minimal build", "no messages", "without ADEAD_MINIMAL")
     }
 
     #[unsafe(no_mangle)]
@@ -157,7 +157,7 @@ mod module {
     use std::ffi::{c_char, c_void};
 
     fn without() -> adead_status {
-        lacks("no layers")
+        lacks("a minimal build", "no layers", "without ADEAD_MINIMAL")
     }
 
     #[unsafe(no_mangle)]
@@ -213,7 +213,7 @@ mod outcome {
     use std::ffi::{c_char, c_void};
 
     fn without() -> adead_status {
-        lacks("no programs")
+        lacks("a minimal build", "no programs", "without ADEAD_MINIMAL")
     }
 
     #[unsafe(no_mangle)]
@@ -248,7 +248,7 @@ mod overlap {
     use std::ffi::{c_char, c_void};
 
     fn without() -> adead_status {
-        lacks("no batches")
+        lacks("a minimal build", "no batches", "without ADEAD_MINIMAL")
     }
 
     #[unsafe(no_mangle)]
@@ -295,7 +295,7 @@ mod profile {
     use std::ffi::{c_char, c_void};
 
     fn without() -> adead_status {
-        lacks("no profiler")
+        lacks("a minimal build", "no profiler", "without ADEAD_MINIMAL")
     }
 
     #[unsafe(no_mangle)]
@@ -339,7 +339,7 @@ mod program {
     use std::ffi::{c_char, c_void};
 
     fn without() -> adead_status {
-        lacks("no programs")
+        lacks("a minimal build", "no programs", "without ADEAD_MINIMAL")
     }
 
     #[unsafe(no_mangle)]
@@ -395,7 +395,7 @@ mod safetensors {
     use std::ffi::{c_char, c_void};
 
     fn without() -> adead_status {
-        lacks("no layers")
+        lacks("a minimal build", "no layers", "without ADEAD_MINIMAL")
     }
 
     #[unsafe(no_mangle)]
