@@ -12,7 +12,7 @@ const LINEAR: f32 = f32::from_bits(0x3fcc_422a);
 const CUBIC: f32 = f32::from_bits(0x3d92_2279);
 /// 1/√2, 1/√(2π) and 2/√π.
 const ROOT_HALF: f32 = std::f32::consts::FRAC_1_SQRT_2;
-const DENSITY: f32 = 0.398_942_28;
+const DENSITY: f32 = 0.398_942_3;
 const ERF_SLOPE: f32 = std::f32::consts::FRAC_2_SQRT_PI;
 
 #[cold]
