@@ -366,6 +366,13 @@ export declare class Pipeline {
   constant(tensor: Tensor): this
   /** Gives the current value another shape with the same number of elements. */
   reshape(dims: readonly number[]): this
+  /** Continues with a value of the same elements that no gradient passes through. */
+  detach(): this
+  /**
+   * Records the gradients of the current value, which has one element as a loss does, by values of this pipeline. The current
+   * value stays. docs/training.md has the rule of each operation.
+   */
+  gradients(values: readonly Value[]): Array<Value>
   /** Makes an earlier value of this pipeline the current value. */
   switch(value: Value): this
   /**
