@@ -2025,9 +2025,9 @@ adead_status adead_tensor_ffn(const adead_context *context,
                               adead_activation activation,
                               adead_tensor **out);
 
-/// Computes the product of x and the transpose of w: x f32 `[..., K]`, w a matrix `[N, K]` in quantised blocks, which is a u8 tensor `[N, bytes of a row]` as a GGUF file has
-/// it, result f32 `[..., N]`. x is cut into blocks of 8-bit integers, and sums in a block are exact. `shape_mismatch` if K differs or w's
-/// rows are not whole blocks.
+/// Computes the product of x and the transpose of w: x f32 `[..., K]`, w a matrix `[N, K]` in quantised blocks, result f32 `[..., N]`. w is a
+/// u8 tensor `[N, bytes of a row]`, as a GGUF file has it. x is cut into blocks of 8-bit integers, and sums in a block are exact.
+/// `shape_mismatch` if K differs or w's rows are not whole blocks.
 ADEAD_API
 adead_status adead_tensor_quantized_matmul(const adead_context *context,
                                            const adead_tensor *x,

@@ -194,6 +194,9 @@ fn malformed_models_are_refused_with_what_is_wrong() {
     let (status, text) = replaced("merge", "llama", "th e", "th~e");
     assert_eq!(status, Status::InvalidArgument);
     assert!(text.contains("the merge 'th~e' has no space"), "{text}");
+    let (status, text) = replaced("token", "llama", "Ġf erry", "the ĠĠ");
+    assert_eq!(status, Status::InvalidArgument);
+    assert!(text.ends_with("the merge 'the ĠĠ' needs the token 'theĠĠ', which is not there"), "{text}");
     assert_eq!(TextGenerator::open(text_of_no_file()).unwrap_err().status(), Status::Io);
 }
 

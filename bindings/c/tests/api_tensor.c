@@ -93,7 +93,7 @@ static void tensors(void) {
   FAILS(adead_tensor_create(ADEAD_DTYPE_F32, dims, 2, NULL, 24, &out), ADEAD_INVALID_ARGUMENT, "data is NULL");
   FAILS(adead_tensor_create(ADEAD_DTYPE_F32, NULL, 2, values, 24, &out), ADEAD_INVALID_ARGUMENT, "dims is NULL");
   FAILS(adead_tensor_create(ADEAD_DTYPE_F32, dims, 2, values, SIZE_MAX, &out), ADEAD_INVALID_ARGUMENT, "data");
-  FAILS(adead_tensor_create(7, dims, 2, values, 24, &out), ADEAD_INVALID_ARGUMENT, "dtype is 7");
+  FAILS(adead_tensor_create(8, dims, 2, values, 24, &out), ADEAD_INVALID_ARGUMENT, "dtype is 8");
   FAILS(adead_tensor_create(-1, dims, 2, values, 24, &out), ADEAD_INVALID_ARGUMENT, "dtype is -1");
   FAILS(adead_tensor_create(ADEAD_DTYPE_F32, nine, 9, values, 4, &out), ADEAD_INVALID_ARGUMENT, "rank is 9");
   FAILS(adead_tensor_zeros(ADEAD_DTYPE_F32, huge, 2, &out), ADEAD_INVALID_ARGUMENT, "elements");
@@ -110,8 +110,9 @@ static void tensors(void) {
   OK(adead_tensor_read(t, NULL, 0));
   adead_tensor_destroy(t);
 
-  CHECK(!strcmp(adead_dtype_name(ADEAD_DTYPE_BF16), "bf16") && !strcmp(adead_dtype_name(ADEAD_DTYPE_BOOL), "bool"));
-  CHECK(!adead_dtype_name(7) && !adead_dtype_name(-1));
+  CHECK(!strcmp(adead_dtype_name(ADEAD_DTYPE_BF16), "bf16") && !strcmp(adead_dtype_name(ADEAD_DTYPE_BOOL), "bool") &&
+        !strcmp(adead_dtype_name(ADEAD_DTYPE_U8), "u8"));
+  CHECK(!adead_dtype_name(8) && !adead_dtype_name(-1));
   CHECK(adead_dtype_size(ADEAD_DTYPE_I64) == 8 && adead_dtype_size(ADEAD_DTYPE_F16) == 2 && adead_dtype_size(9) == 0);
   CHECK(adead_dtype_size(ADEAD_DTYPE_BOOL) == 1);
 }

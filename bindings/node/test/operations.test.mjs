@@ -43,7 +43,11 @@ const options = {
   pad: { before: [1], after: [0, 2] },
   concat: { axis: 1 },
   cast: { dtype: 'bf16' },
+  quantizedMatmul: { format: 'q8_0' },
+  dequantize: { format: 'q4_k' },
 }
+/** The bytes of rows of quantised blocks. */
+const blocks = (dims) => Tensor.fromBytes(Uint8Array.from({ length: dims[0] * dims[1] }, (_, i) => (i * 37) % 101), 'u8', dims)
 const operandsOf = {
   matmul: [a, b],
   dot: [ramp([6]), ramp([6])],
@@ -63,6 +67,8 @@ const operandsOf = {
   ...Object.fromEntries(comparisons.map((name) => [name, [a, c]])),
   where: [a.less(ramp([6])), a, c],
   rope: [a, ramp([4, 3]), ramp([4, 3])],
+  quantizedMatmul: [ramp([3, 32]), blocks([5, 34])],
+  dequantize: [blocks([2, 144])],
 }
 /** By operation, all of its operands in their order. */
 const ordered = {

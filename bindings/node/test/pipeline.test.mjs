@@ -48,6 +48,7 @@ test('a chain in both forms', async () => {
 
 test('every operation is a method', () => {
   const [a, b, row] = [floats(4, 4), floats(4, 4), floats(4)]
+  const blocks = Tensor.fromBytes(Uint8Array.from({ length: 3 * 34 }, (_, i) => (i * 37) % 101), 'u8', [3, 34])
   const cases = {
     matmul: [[b], { transB: true, alpha: 0.5, bias: row, activation: 'relu' }],
     dot: [[row], {}],
@@ -77,12 +78,14 @@ test('every operation is a method', () => {
     gather: [[new Tensor(Int32Array.of(1, 0, 3, 2), [1, 4])], { axis: 0 }],
     concat: [[[a, b]], { axis: 1 }],
     cast: [[], { dtype: 'bf16' }],
+    quantizedMatmul: [[blocks], { format: 'q8_0' }],
+    dequantize: [[], { format: 'q8_0' }],
   }
   const names = Object.getOwnPropertyNames(Context.prototype).filter((name) => `${name}Async` in Tensor.prototype)
   assert.deepEqual(names, operations.map(camel))
   for (const name of names) {
     const [operands, options] = cases[name] ?? [[], {}]
-    const x = { dot: row, where: a.less(b) }[name] ?? a
+    const x = { dot: row, where: a.less(b), quantizedMatmul: floats(2, 32), dequantize: blocks }[name] ?? a
     const expected = x[name](...operands, options)
     same(context.pipeline().constant(x)[name](...operands, options).execute(), expected)
     const all = name === 'concat' ? [[x, ...operands[0]]] : [x, ...operands]

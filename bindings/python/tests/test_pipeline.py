@@ -44,6 +44,7 @@ def test_every_operation_is_a_method(ctx):
         assert own == (everywhere if name == "concat" else [everywhere[0], *everywhere[2:]])
     x = matrix = adead.Tensor([[1.0, -2.0], [3.0, 4.0]])
     row = adead.Tensor([1.0, 2.0])
+    blocks = adead.Tensor.frombytes(bytes(i * 37 % 101 for i in range(3 * 34)), "u8", (3, 34))
     cases = {
         "matmul": ((x,), {"trans_b": True, "alpha": 0.5, "bias": row, "activation": "relu"}),
         "dot": ((row,), {}),
@@ -70,10 +71,14 @@ def test_every_operation_is_a_method(ctx):
         "pad": ((adead.Tensor([7.0]),), {"before": [1], "after": [0, 2]}),
         "gather": ((adead.Tensor([[1, 0], [0, 0]]),), {"axis": 0}),
         "cast": (("bf16",), {}),
+        "quantized_matmul": ((blocks, "q8_0"), {}),
+        "dequantize": (("q8_0",), {}),
     }
+    # What takes another first operand than the matrix.
+    first = {"dot": row, "where": matrix < 2, "quantized_matmul": adead.Tensor.zeros(2, 32) + 1.5, "dequantize": blocks}
     for name in adead.OPERATIONS:
         operands, attributes = cases.get(name, ((), {}))
-        x = {"dot": row, "where": matrix < 2}.get(name, matrix)
+        x = first.get(name, matrix)
         if name == "concat":
             expected = ctx.concat([x, x, x], axis=1)
             both = [ctx.pipeline().concat([x, x, x], axis=1), ctx.pipeline().constant(x).concat([x, x], axis=1)]

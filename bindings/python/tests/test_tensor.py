@@ -41,7 +41,6 @@ def test_numbers_and_lists():
         ([numpy.bool_(True)], TypeError),
         ([numpy.complex64(1)], TypeError),
         (numpy.zeros(3, dtype=">f4"), adead.DtypeMismatchError),
-        (b"abc", adead.DtypeMismatchError),
     ],
 )
 def test_what_is_no_tensor(data, error):
@@ -330,6 +329,15 @@ def test_operations_along_rows():
         turned = x.rope(cos, sin, interleaved=interleaved).numpy()
         expected = (x.numpy()[:, first] + 1j * x.numpy()[:, second]) * numpy.exp(1j * angles)
         assert numpy.allclose(turned[:, first] + 1j * turned[:, second], expected, atol=1e-6)
+
+
+def test_u8():
+    x = adead.Tensor(b"abc")
+    assert (x.dtype, x.shape, x.nbytes, x.tolist()) == ("u8", (3,), 3, [97, 98, 99])
+    array = numpy.array([[0, 255]], dtype=numpy.uint8)
+    y = adead.Tensor(array)
+    assert y.dtype == "u8" and y.numpy().dtype == numpy.uint8 and numpy.array_equal(numpy.asarray(y), array)
+    assert y.cast("f32").tolist() == [[0.0, 255.0]] and adead.Tensor([-1.0, 2.5, 300.0]).cast("u8").tolist() == [0, 2, 255]
 
 
 def test_bools():

@@ -62,11 +62,7 @@ const Attributes = struct {
                 }
                 return @as([]const i32, numbers[0..count]);
             },
-            ?adead.DType => return std.meta.stringToEnum(adead.DType, text) orelse return null,
-            ?adead.GeluForm => return std.meta.stringToEnum(adead.GeluForm, text) orelse return null,
-            ?adead.Precision => return std.meta.stringToEnum(adead.Precision, text) orelse return null,
-            ?adead.Activation => return std.meta.stringToEnum(adead.Activation, text) orelse return null,
-            else => @compileError("no attribute is a " ++ @typeName(T)),
+            else => return std.meta.stringToEnum(@typeInfo(T).optional.child, text) orelse return null,
         }
     }
 };

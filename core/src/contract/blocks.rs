@@ -234,11 +234,23 @@ mod tests {
 
     #[test]
     fn sums_of_a_block_fit_in_32_bits() {
-        // Q6_K: the largest scale, element and integer.
-        assert!(256i64 * 128 * 32 * 127 < 1 << 31);
-        // Q5_K, and Q8_0.
-        assert!(256i64 * 63 * 31 * 127 < 1 << 31);
-        assert!(32i64 * 128 * 127 < 1 << 31);
+        for format in BlockFormat::ALL {
+            // The greatest scales and elements, and the least: Q6_K's have the bytes 128 and 0.
+            let mut blocks = [vec![0xff; format.bytes()], vec![0x80; format.bytes()], vec![0; format.bytes()]];
+            if format == BlockFormat::Q6_K {
+                blocks[2][192..208].fill(0x80);
+            }
+            let largest = blocks.iter().map(|block| {
+                let block = read_block(format, block);
+                let element = |i: usize| i64::from(block.scales[i / block.part]) * i64::from(block.values[i]);
+                (0..format.elements()).map(|i| 127 * element(i).abs()).sum::<i64>()
+            });
+            let largest = largest.max().unwrap();
+            assert!(largest < 1 << 31, "{}: {largest}", format.name());
+            if format == BlockFormat::Q6_K {
+                assert_eq!(largest, 256 * 128 * 32 * 127);
+            }
+        }
     }
 
     #[test]

@@ -19,7 +19,7 @@ fn blocks(r: &mut Random, format: BlockFormat, rows: usize, k: usize) -> Tensor 
         // Exponents from 2⁻¹⁰ to 2⁵; a few stay as they are, among them infinities, NaNs and subnormals.
         for at in [scale + 1, 3].into_iter().take(if format.has_minimum() { 2 } else { 1 }) {
             if r.below(64) > 0 {
-                block[at] = block[at] & 0x83 | 4 * (5 + r.below(16) as u8);
+                block[at] = block[at] & 0x83 | ((5 + r.below(16) as u8) << 2);
             }
         }
     }
@@ -75,7 +75,7 @@ fn products_equal_their_reference() {
             [3, 200, 0],
         ];
         shapes.push([18, 66, 20_000 / block]);
-        if matches!(format, BlockFormat::Q4_1 | BlockFormat::Q6_K) {
+        if format == BlockFormat::Q4_1 {
             // K is cut where a device limits loops.
             shapes.extend([[1, 2, 4_000_000 / block], [8, 1, 800_000 / block], [17, 3, 70_000 / block]]);
         }

@@ -70,6 +70,10 @@ impl Config {
                 return Err(fault(Status::InvalidArgument, path, text));
             }
         };
+        if heads.checked_mul(head_width).is_none() {
+            let text = format!("{heads} heads of {head_width} values are more than memory has addresses");
+            return Err(fault(Status::InvalidArgument, path, text));
+        }
         for same in ["attention.value_length", "rope.dimension_count"] {
             if let Some(other) = optional(same)?.filter(|&other| other != head_width) {
                 return unsupported(format!(

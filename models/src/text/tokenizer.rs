@@ -128,13 +128,20 @@ fn ids(vocabulary: &Vocabulary) -> Vocab {
 /// GPT-2's byte pairs. Words are without a cache: it would outlive the model.
 fn byte_pairs(vocabulary: &Vocabulary, pre: &str, merges: &[String]) -> Result<Encoder> {
     let words = Words::of(pre)?;
+    let ids = ids(vocabulary);
     let merges = merges.iter().map(|merge| {
         let halves = merge.char_indices().skip(1).find(|&(_, c)| c == ' ').map(|(at, _)| merge.split_at(at));
         let (a, b) = halves.ok_or_else(|| malformed(format!("the merge '{merge}' has no space")))?;
-        Ok((a.to_owned(), b[1..].to_owned()))
+        let (a, b) = (a.to_owned(), b[1..].to_owned());
+        // The model's builder panics at some of these.
+        let missing = [a.clone(), b.clone(), a.clone() + &b].into_iter().find(|token| !ids.contains_key(token));
+        match missing {
+            Some(token) => Err(malformed(format!("the merge '{merge}' needs the token '{token}', which is not there"))),
+            None => Ok((a, b)),
+        }
     });
     let merges = merges.collect::<Result<Vec<_>>>()?;
-    let model = BPE::builder().vocab_and_merges(ids(vocabulary), merges).ignore_merges(words.whole).cache_capacity(0);
+    let model = BPE::builder().vocab_and_merges(ids, merges).ignore_merges(words.whole).cache_capacity(0);
     let mut encoder = Encoder::new(model.build().map_err(malformed)?);
     let mut steps: Vec<PreTokenizerWrapper> = Vec::new();
     for pattern in words.patterns {

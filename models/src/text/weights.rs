@@ -56,7 +56,7 @@ impl Weights {
         let stored = self.stored(&format!("{prefix}.weight"), &[outputs, inputs])?;
         let matrix = match blocks::format(stored.info.kind()) {
             Some(format) => Matrix::Blocks(stored.bytes(outputs)?, format),
-            None => Matrix::Floats { stored, layer: OnceLock::new(), making: Mutex::new(()) },
+            None => Matrix::Floats(Box::new(Floats { stored, layer: OnceLock::new(), making: Mutex::new(()) })),
         };
         Ok(Linear { matrix, bias, context: context.clone() })
     }
@@ -104,19 +104,29 @@ pub(crate) struct Linear {
 enum Matrix {
     /// Quantised blocks, `[outputs, bytes of a row]`, where the file has them.
     Blocks(Tensor, BlockFormat),
-    /// Floats, made ready for products when they are first used.
-    Floats { stored: Stored, layer: OnceLock<nn::Linear>, making: Mutex<()> },
+    Floats(Box<Floats>),
+}
+
+/// A matrix of floats, made ready for products when it is first used.
+struct Floats {
+    stored: Stored,
+    layer: OnceLock<nn::Linear>,
+    /// Held by the thread that makes the layer.
+    making: Mutex<()>,
 }
 
 impl Linear {
     /// Computes `x·Wᵀ + bias` for x of `[rows, inputs]`.
     pub fn apply(&self, x: &Tensor) -> Result<Tensor> {
-        let (stored, layer, making) = match &self.matrix {
+        let Floats { stored, layer, making } = match &self.matrix {
             Matrix::Blocks(matrix, format) => {
                 let y = self.context.quantized_matmul(x, matrix, *format)?;
-                return self.bias.as_ref().map_or(Ok(y.clone()), |bias| self.context.add(&y, bias));
+                return match &self.bias {
+                    Some(bias) => self.context.add(&y, bias),
+                    None => Ok(y),
+                };
             }
-            Matrix::Floats { stored, layer, making } => (stored, layer, making),
+            Matrix::Floats(floats) => &**floats,
         };
         if layer.get().is_none() {
             let _making = making.lock().unwrap_or_else(PoisonError::into_inner);

@@ -14,6 +14,7 @@ from ._profile import Profile as _Profile
 __all__ = [
     "ACTIVATIONS",
     "ArenaAllocator",
+    "BLOCK_FORMATS",
     "BackendUnavailableError",
     "Buffer",
     "BufferView",
@@ -81,6 +82,7 @@ __all__ = [
     "cos",
     "cumsum",
     "default_context",
+    "dequantize",
     "div",
     "dot",
     "embedding",
@@ -114,6 +116,7 @@ __all__ = [
     "pad",
     "pow",
     "prod",
+    "quantized_matmul",
     "relu",
     "restore_matrix",
     "rmsnorm",
@@ -143,12 +146,14 @@ DTYPES: Final[tuple[str, ...]]
 FAMILIES: Final[tuple[str, ...]]
 OPERATIONS: Final[tuple[str, ...]]
 ACTIVATIONS: Final[tuple[str, ...]]
+BLOCK_FORMATS: Final[tuple[str, ...]]
 STATUSES: Final[tuple[str, ...]]
 _LOG_LEVEL: Final[int | None]
 
-type _DType = Literal["f32", "f16", "bf16", "i32", "i64", "u32", "bool"]
+type _DType = Literal["f32", "f16", "bf16", "i32", "i64", "u32", "bool", "u8"]
 type _Family = Literal["matmul", "attention", "elementwise", "function", "reduction", "move"]
 type _Activation = Literal["none", "relu", "sigmoid", "tanh", "gelu_tanh", "gelu_erf", "silu"]
+type _BlockFormat = Literal["q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "q4_k", "q5_k", "q6_k"]
 
 class _HasDlpack(Protocol):
     def __dlpack__(self) -> Any: ...
@@ -426,6 +431,8 @@ class Tensor:
     def greater(self, b: _Operand) -> Tensor: ...
     def greater_equal(self, b: _Operand) -> Tensor: ...
     def where(self, a: _Operand, b: _Operand) -> Tensor: ...
+    def quantized_matmul(self, w: _Operand, format: _BlockFormat | None = None) -> Tensor: ...
+    def dequantize(self, format: _BlockFormat | None = None) -> Tensor: ...
 
 # For adead.nn.
 
@@ -906,6 +913,14 @@ class Pipeline:
     @overload
     def where(self, condition: _Recorded, a: _Recorded, b: _Recorded) -> Pipeline: ...
     @overload
+    def quantized_matmul(self, w: _Recorded, format: _BlockFormat | None = None) -> Pipeline: ...
+    @overload
+    def quantized_matmul(self, x: _Recorded, w: _Recorded, format: _BlockFormat | None = None) -> Pipeline: ...
+    @overload
+    def dequantize(self, format: _BlockFormat | None = None) -> Pipeline: ...
+    @overload
+    def dequantize(self, w: _Recorded, format: _BlockFormat | None = None) -> Pipeline: ...
+    @overload
     def bias(self, b: _Recorded) -> Pipeline: ...
     @overload
     def bias(self, a: _Recorded, b: _Recorded) -> Pipeline: ...
@@ -1174,6 +1189,8 @@ class Context:
     def greater(self, a: _Operand, b: _Operand) -> Tensor: ...
     def greater_equal(self, a: _Operand, b: _Operand) -> Tensor: ...
     def where(self, condition: _Operand, a: _Operand, b: _Operand) -> Tensor: ...
+    def quantized_matmul(self, x: _Operand, w: _Operand, format: _BlockFormat | None = None) -> Tensor: ...
+    def dequantize(self, w: _Operand, format: _BlockFormat | None = None) -> Tensor: ...
 
 @final
 class GPU(Context):
@@ -1540,6 +1557,8 @@ def less_equal(a: _Operand, b: _Operand) -> Tensor: ...
 def greater(a: _Operand, b: _Operand) -> Tensor: ...
 def greater_equal(a: _Operand, b: _Operand) -> Tensor: ...
 def where(condition: _Operand, a: _Operand, b: _Operand) -> Tensor: ...
+def quantized_matmul(x: _Operand, w: _Operand, format: _BlockFormat | None = None) -> Tensor: ...
+def dequantize(w: _Operand, format: _BlockFormat | None = None) -> Tensor: ...
 
 @final
 class Device:

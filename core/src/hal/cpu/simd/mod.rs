@@ -190,6 +190,17 @@ pub trait Simd: Copy + 'static {
             Self::add_i(sum, Self::add_i(low, high))
         }
     }
+    /// Multiplies the four bytes of each lane, unsigned ones of `a` with signed ones of `b`, and adds the products to `sum`. Only in a
+    /// kernel that [`dispatch_m_fours`] runs.
+    unsafe fn add_fours(_sum: Self::I, _a: Self::I, _b: Self::I) -> Self::I {
+        unreachable!("this instruction set adds no products of bytes")
+    }
+    /// The value of each lane's low 16 bits as f16. The others are ignored.
+    #[inline(always)]
+    unsafe fn from_half(half: Self::I) -> Self::F {
+        // SAFETY: the caller keeps the trait's contract.
+        unsafe { half_to_float::<Self>(half) }
+    }
     /// Loads 16 bytes of a row for each lane: vector i has bytes 4i to 4i + 3 of every row. Rows are `stride` bytes apart.
     #[inline(always)]
     unsafe fn columns(from: *const u8, stride: usize) -> [Self::I; 4] {
@@ -285,20 +296,25 @@ pub trait Kernel {
     unsafe fn run<S: Simd>(self) -> Self::Output;
 }
 
-/// Runs a kernel with an instruction set. Without the feature `avx512` size matters most, so x86-64's baseline runs
-/// everything but products of f32. Memory limits the speed of most of it.
+/// Returns the instruction set of everything but products of f32. Without the feature `avx512` size matters most, so that is
+/// x86-64's baseline. Memory limits the speed of most of it.
+#[inline]
+pub fn beside_products(isa: Isa) -> Isa {
+    match isa {
+        Isa::Portable => isa,
+        _ if cfg!(all(target_arch = "x86_64", not(feature = "avx512"))) => Isa::Sse2,
+        _ => isa,
+    }
+}
+
+/// Runs a kernel that is no product of f32 with an instruction set: see [`beside_products`].
 ///
 /// # Safety
 /// The kernel's own pointers must be valid.
 #[inline]
 pub unsafe fn dispatch<K: Kernel>(isa: Isa, kernel: K) -> K::Output {
-    #[cfg(all(target_arch = "x86_64", not(feature = "avx512")))]
-    if isa != Isa::Portable {
-        // SAFETY: every x86-64 processor has SSE2.
-        return unsafe { x86::with_sse2(kernel) };
-    }
-    // SAFETY: the caller's promises are passed on.
-    unsafe { dispatch_product(isa, kernel) }
+    // SAFETY: the caller's promises are passed on. Every x86-64 processor has SSE2.
+    unsafe { dispatch_product(beside_products(isa), kernel) }
 }
 
 /// Runs a kernel of f32 products, or one that depends on its vectors' length, with an instruction set.
@@ -342,19 +358,50 @@ pub unsafe fn dispatch_pairs<K: Kernel>(isa: Isa, kernel: K) -> K::Output {
     unsafe { dispatch(isa, kernel) }
 }
 
-/// Does as [`dispatch_m`], for a kernel that uses [`Simd::add_pairs`] too.
+/// Returns whether an instruction set has [`Simd::add_fours`] on this processor.
+pub fn adds_fours(isa: Isa) -> bool {
+    #[cfg(all(target_arch = "x86_64", feature = "avx512"))]
+    return isa == Isa::Avx512 && std::is_x86_feature_detected!("avx512vnni");
+    #[cfg(not(all(target_arch = "x86_64", feature = "avx512")))]
+    {
+        let _ = isa;
+        false
+    }
+}
+
+/// Runs a kernel of M arithmetic that uses [`Simd::add_fours`], in M's floating-point environment.
 ///
 /// # Safety
-/// As for [`dispatch_m`].
+/// As for [`dispatch`], and [`adds_fours`].
 #[inline]
-pub unsafe fn dispatch_m_pairs<K: Kernel + Copy>(isa: Isa, kernel: K) -> K::Output {
+pub unsafe fn dispatch_m_fours<K: Kernel>(kernel: K) -> K::Output {
     #[cfg(all(target_arch = "x86_64", feature = "avx512"))]
-    if isa == Isa::Avx512 && std::is_x86_feature_detected!("avx512vnni") {
-        // SAFETY: the processor has AVX-512 and VNNI.
-        return flushing(|| unsafe { x86::with_vnni(kernel) });
+    // SAFETY: the processor has AVX-512 and VNNI, as the caller says.
+    return flushing(|| unsafe { x86::with_vnni(kernel) });
+    #[cfg(not(all(target_arch = "x86_64", feature = "avx512")))]
+    {
+        let _ = kernel;
+        unreachable!("no instruction set of this build adds products of bytes")
     }
-    // SAFETY: the caller's promises are passed on.
-    unsafe { dispatch_m(isa, kernel) }
+}
+
+/// [`Simd::from_half`] for instruction sets that have no instruction for it.
+#[inline(always)]
+unsafe fn half_to_float<S: Simd>(half: S::I) -> S::F {
+    // SAFETY: the instruction set is available.
+    unsafe {
+        let magnitude = S::and_i(half, S::splat_i(0x7fff));
+        let sign = S::shl::<16>(S::and_i(half, S::splat_i(0x8000)));
+        let exponent = S::to_float(S::and_i(half, S::splat_i(0x7c00)));
+        let normal = S::add_i(S::shl::<13>(magnitude), S::splat_i(112 << 23));
+        // Infinities and NaNs have the largest exponent here too.
+        let special = S::add_i(normal, S::splat_i(112 << 23));
+        // A subnormal is its integer times 2⁻²⁴.
+        let tiny = S::bits(S::mul(S::to_float(magnitude), S::splat(f32::from_bits((127 - 24) << 23))));
+        let value = S::select_i(S::eq(exponent, S::splat(0.0)), tiny, normal);
+        let value = S::select_i(S::eq(exponent, S::splat(0x7c00 as f32)), special, value);
+        S::from_bits(S::or_i(value, sign))
+    }
 }
 
 /// Runs a kernel of M arithmetic with an instruction set, in M's floating-point environment. The kernel may run twice,

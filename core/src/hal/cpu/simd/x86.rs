@@ -246,6 +246,8 @@ impl Simd for Avx512 {
         mul_i(a: __m512i, b: __m512i) -> __m512i = _mm512_mullo_epi32(a, b);
         sub_i(a: __m512i, b: __m512i) -> __m512i = _mm512_sub_epi32(a, b);
         add_pairs(sum: __m512i, a: __m512i, b: __m512i) -> __m512i = _mm512_add_epi32(sum, _mm512_madd_epi16(a, b));
+        add_fours(sum: __m512i, a: __m512i, b: __m512i) -> __m512i = _mm512_dpbusd_epi32(sum, a, b);
+        from_half(half: __m512i) -> __m512 = _mm512_cvtph_ps(_mm512_cvtepi32_epi16(half));
         and_i(a: __m512i, b: __m512i) -> __m512i = _mm512_and_si512(a, b);
         xor_i(a: __m512i, b: __m512i) -> __m512i = _mm512_xor_si512(a, b);
         or_i(a: __m512i, b: __m512i) -> __m512i = _mm512_or_si512(a, b);

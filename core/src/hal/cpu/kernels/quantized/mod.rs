@@ -11,7 +11,7 @@ mod rows;
 use super::{Call, Exec, Shared, chunks};
 use crate::contract::{BlockFormat, block_floats};
 use crate::error::Result;
-use crate::hal::cpu::simd::{Kernel, Simd, dispatch, dispatch_m_pairs, dispatch_product};
+use crate::hal::cpu::simd::{Kernel, Simd, adds_fours, beside_products, dispatch, dispatch_m, dispatch_m_fours};
 use crate::ops::QuantizedPlan;
 use products::Part;
 use rows::{Cut, Layout};
@@ -31,7 +31,8 @@ pub(super) fn quantized_matmul(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Resu
     let QuantizedPlan { format, m, n, k } = QuantizedPlan::new(call.attrs, call.inputs.into())?;
     let (x, w, y) =
         (Shared(call.f32(0)?.cast_mut()), Shared(call.f32(1)?.cast_mut().cast::<u8>()), Shared(call.out()?));
-    let layout = Layout::new(format, k);
+    let fours = adds_fours(exec.isa);
+    let layout = Layout::new(format, k, fours);
     let scratch = exec.scratch.take(m * layout.words)?;
     let cut = Shared(scratch.pointer().cast::<i32>());
     let isa = exec.isa;
@@ -43,7 +44,7 @@ pub(super) fn quantized_matmul(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Resu
         }
     })?;
     // SAFETY: an `Isa` value comes only from a device that runs that instruction set.
-    let lanes = unsafe { dispatch_product(isa, Lanes) };
+    let lanes = unsafe { dispatch(isa, Lanes) };
     let row_bytes = k / format.elements() * format.bytes();
     let down = m.div_ceil(ROWS);
     let rows = m.div_ceil(down);
@@ -56,17 +57,16 @@ pub(super) fn quantized_matmul(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Resu
         let (first, row) = (task / down * each * lanes, task % down * rows);
         // SAFETY: the part lies inside the result, and parts are disjoint. The rows of x are cut, and w has n rows.
         unsafe {
-            let part = Part {
-                layout,
-                x: cut.get().add(row * layout.words),
-                rows: rows.min(m - row),
-                w: w.get().add(first * row_bytes),
-                columns: (each * lanes).min(n - first),
-                row_bytes,
-                y: y.get().add(row * n + first),
-                y_row: n,
-            };
-            dispatch_m_pairs(isa, part);
+            let x = cut.get().add(row * layout.words);
+            let (w, y) = (w.get().add(first * row_bytes), y.get().add(row * n + first));
+            let (rows, columns) = (rows.min(m - row), (each * lanes).min(n - first));
+            match fours {
+                true => dispatch_m_fours(Part::<true> { layout, x, rows, w, columns, row_bytes, y, y_row: n }),
+                false => dispatch_m(
+                    beside_products(isa),
+                    Part::<false> { layout, x, rows, w, columns, row_bytes, y, y_row: n },
+                ),
+            }
         }
     })
 }

@@ -1,8 +1,8 @@
 //! Blocks of as many rows of the matrix as a vector has lanes, unpacked: each lane is a row's.
 
 use super::CHUNK;
-use crate::contract::BlockFormat;
-use crate::hal::cpu::simd::Simd;
+use crate::contract::{BlockFormat, BlockValues, read_block};
+use crate::hal::cpu::simd::{Simd, unroll};
 
 /// The most lanes of a vector.
 const LANES: usize = 16;
@@ -10,8 +10,9 @@ const LANES: usize = 16;
 /// [`CHUNK`] elements of some rows, or the rest of K. Each entry is a vector.
 #[repr(align(64))]
 pub struct Panel {
-    /// Pairs of elements, as halves of 16 bits, in the order of the rows of x. Elements are at least 0: see [`middle`].
-    pub pairs: [[i32; LANES]; CHUNK / 2],
+    /// Elements, in the order of the rows of x: four to an entry, as bytes, or two, as halves of 16 bits. They are at least 0: see
+    /// [`middle`].
+    pub elements: [[i32; LANES]; CHUNK / 2],
     /// The blocks' scales, and the factors of their minima.
     pub d: [[f32; LANES]; CHUNK / 32],
     pub m: [[f32; LANES]; CHUNK / 32],
@@ -22,7 +23,7 @@ pub struct Panel {
 
 impl Panel {
     pub const ZERO: Panel = Panel {
-        pairs: [[0; LANES]; CHUNK / 2],
+        elements: [[0; LANES]; CHUNK / 2],
         d: [[0.0; LANES]; CHUNK / 32],
         m: [[0.0; LANES]; CHUNK / 32],
         scales: [[0; LANES]; 16],
@@ -50,33 +51,17 @@ unsafe fn put<S: Simd>(to: Entry, x: S::I) {
     unsafe { S::store(to.cast(), S::from_bits(x)) }
 }
 
-/// Stores four elements of each row, a byte each, as two pairs.
+/// Stores the elements 4i to 4i + 3 of each row, which are bytes: as one entry if `FOURS`, else as two.
 #[inline(always)]
-unsafe fn put_four<S: Simd>(to: Entry, four: S::I) {
-    // SAFETY: the caller has two entries.
+unsafe fn put_four<S: Simd, const FOURS: bool>(to: Entry, i: usize, four: S::I) {
+    // SAFETY: the panel has these entries.
     unsafe {
+        if FOURS {
+            return put::<S>(to.add(i), four);
+        }
         let even = S::splat_i(0x00ff_00ff);
-        put::<S>(to, S::and_i(four, even));
-        put::<S>(to.add(1), S::and_i(S::sar::<8>(four), even));
-    }
-}
-
-/// The value of each lane's low 16 bits as f16.
-#[inline(always)]
-unsafe fn widen<S: Simd>(half: S::I) -> S::F {
-    // SAFETY: the instruction set is available.
-    unsafe {
-        let magnitude = S::and_i(half, S::splat_i(0x7fff));
-        let sign = S::shl::<16>(S::and_i(half, S::splat_i(0x8000)));
-        let exponent = S::to_float(S::and_i(half, S::splat_i(0x7c00)));
-        let normal = S::add_i(S::shl::<13>(magnitude), S::splat_i(112 << 23));
-        // Infinities and NaNs have the largest exponent here too.
-        let special = S::add_i(normal, S::splat_i(112 << 23));
-        // A subnormal is its integer times 2⁻²⁴.
-        let tiny = S::bits(S::mul(S::to_float(magnitude), S::splat(f32::from_bits((127 - 24) << 23))));
-        let value = S::select_i(S::eq(exponent, S::splat(0.0)), tiny, normal);
-        let value = S::select_i(S::eq(exponent, S::splat(0x7c00 as f32)), special, value);
-        S::from_bits(S::or_i(value, sign))
+        put::<S>(to.add(2 * i), S::and_i(four, even));
+        put::<S>(to.add(2 * i + 1), S::and_i(S::sar::<8>(four), even));
     }
 }
 
@@ -85,30 +70,37 @@ unsafe fn widen<S: Simd>(half: S::I) -> S::F {
 /// # Safety
 /// All of the lanes' rows have these blocks.
 #[inline(always)]
-pub unsafe fn unpack<S: Simd>(format: BlockFormat, from: *const u8, stride: usize, blocks: usize, to: &mut Panel) {
+pub unsafe fn unpack<S: Simd, const FOURS: bool>(
+    format: BlockFormat,
+    from: *const u8,
+    stride: usize,
+    blocks: usize,
+    to: &mut Panel,
+) {
     for block in 0..blocks {
         // SAFETY: blocks have these bytes; each read of 16 lies inside one.
         unsafe {
             let at = from.add(block * format.bytes());
             let head = S::columns(at, stride);
-            let pairs = to.pairs.as_mut_ptr().add(block * format.elements() / 2);
+            let elements = to.elements.as_mut_ptr().add(block * format.elements() / if FOURS { 4 } else { 2 });
             let (d, m) = (to.d[block].as_mut_ptr(), to.m[block].as_mut_ptr());
             match format {
                 BlockFormat::Q8_0 => {
-                    S::store(d, widen::<S>(head[0]));
+                    S::store(d, S::from_half(head[0]));
                     for half in 0..2 {
                         let four = S::columns(at.add(2 + 16 * half), stride);
                         for i in 0..4 {
-                            put_four::<S>(
-                                pairs.add(8 * half + 2 * i),
+                            put_four::<S, FOURS>(
+                                elements,
+                                4 * half + i,
                                 S::xor_i(four[i], S::splat_i(0x8080_8080_u32 as i32)),
                             );
                         }
                     }
                 }
                 BlockFormat::Q4_0 | BlockFormat::Q4_1 | BlockFormat::Q5_0 | BlockFormat::Q5_1 => {
-                    S::store(d, widen::<S>(head[0]));
-                    S::store(m, widen::<S>(S::sar::<16>(head[0])));
+                    S::store(d, S::from_half(head[0]));
+                    S::store(m, S::from_half(S::sar::<16>(head[0])));
                     let (first, bits) = match format {
                         BlockFormat::Q4_0 => (2, None),
                         BlockFormat::Q4_1 => (4, None),
@@ -118,55 +110,93 @@ pub unsafe fn unpack<S: Simd>(format: BlockFormat, from: *const u8, stride: usiz
                         }
                         _ => (8, Some(head[1])),
                     };
-                    nibbles::<S>(S::columns(at.add(first), stride), bits, pairs);
+                    nibbles::<S, FOURS>(S::columns(at.add(first), stride), bits, elements);
                 }
                 BlockFormat::Q4_K | BlockFormat::Q5_K => {
-                    S::store(d, widen::<S>(head[0]));
+                    S::store(d, S::from_half(head[0]));
                     // Minima are subtracted.
                     S::store(
                         m,
-                        S::from_bits(S::xor_i(S::bits(widen::<S>(S::sar::<16>(head[0]))), S::splat_i(i32::MIN))),
+                        S::from_bits(S::xor_i(S::bits(S::from_half(S::sar::<16>(head[0]))), S::splat_i(i32::MIN))),
                     );
                     part_scales::<S>([head[1], head[2], head[3]], to);
                     let bits = (format == BlockFormat::Q5_K).then(|| at.add(16));
-                    fours_and_fives::<S>(at.add(if bits.is_some() { 48 } else { 16 }), bits, stride, pairs);
+                    fours_and_fives::<S, FOURS>(at.add(if bits.is_some() { 48 } else { 16 }), bits, stride, elements);
                 }
                 BlockFormat::Q6_K => {
                     let tail = S::columns(at.add(194), stride);
-                    S::store(d, widen::<S>(S::sar::<16>(tail[3])));
+                    S::store(d, S::from_half(S::sar::<16>(tail[3])));
                     let mut scales = S::columns(at.add(192), stride);
                     for byte in 0..16 {
                         let four = &mut scales[byte / 4];
                         put::<S>(&mut to.scales[byte], S::sar::<24>(S::shl::<24>(*four)));
                         *four = S::sar::<8>(*four);
                     }
-                    sixes::<S>(at, stride, pairs);
+                    sixes::<S, FOURS>(at, stride, elements);
                 }
             }
         }
     }
 }
 
+/// Unpacks what [`unpack`] does, row by row and in a twelfth of the code, for the smallest library. Lanes without a row keep what
+/// they have.
+///
+/// # Safety
+/// As for [`unpack`].
+pub unsafe fn unpack_rows(
+    format: BlockFormat,
+    from: *const u8,
+    stride: usize,
+    lanes: usize,
+    blocks: usize,
+    to: &mut Panel,
+) {
+    for (lane, block) in (0..lanes).flat_map(|lane| (0..blocks).map(move |block| (lane, block))) {
+        // SAFETY: the lane's row has this block.
+        let bytes =
+            unsafe { std::slice::from_raw_parts(from.add(lane * stride + block * format.bytes()), format.bytes()) };
+        let BlockValues { d, m, part, scales, minima, values } = read_block(format, bytes);
+        (to.d[block][lane], to.m[block][lane]) = (d, m);
+        for part in 0..format.elements() / part {
+            to.scales[part][lane] = scales[part];
+            if let Some(of_part) = to.minima.get_mut(part) {
+                of_part[lane] = minima[part];
+            }
+        }
+        // An entry has elements 0 and 2 of four, the next 1 and 3.
+        let elements = &mut to.elements[block * format.elements() / 2..];
+        for (i, four) in values[..format.elements()].chunks_exact(4).enumerate() {
+            let pair = |low: i32, high: i32| low + middle(format) | (high + middle(format)) << 16;
+            elements[2 * i][lane] = pair(four[0], four[2]);
+            elements[2 * i + 1][lane] = pair(four[1], four[3]);
+        }
+    }
+}
+
 /// Unpacks 32 elements: low halves of bytes, then high ones. `bits` has a fifth bit of each, the first element's lowest.
 #[inline(always)]
-unsafe fn nibbles<S: Simd>(bytes: [S::I; 4], bits: Option<S::I>, pairs: Entry) {
+unsafe fn nibbles<S: Simd, const FOURS: bool>(bytes: [S::I; 4], bits: Option<S::I>, elements: Entry) {
     // SAFETY: the instruction set is available.
     unsafe {
         let low = S::splat_i(0x0f0f_0f0f);
-        let mut bits = bits;
-        for i in 0..8 {
-            let bytes = bytes[i % 4];
-            let mut four = S::and_i(if i < 4 { bytes } else { S::sar::<4>(bytes) }, low);
-            if let Some(rest) = &mut bits {
-                let first = S::and_i(S::shl::<4>(*rest), S::splat_i(0x10));
-                let second = S::and_i(S::shl::<11>(*rest), S::splat_i(0x1000));
-                let third = S::and_i(S::shl::<18>(*rest), S::splat_i(0x10_0000));
-                let fourth = S::and_i(S::shl::<25>(*rest), S::splat_i(0x1000_0000));
-                four = S::or_i(four, S::or_i(S::or_i(first, second), S::or_i(third, fourth)));
-                *rest = S::sar::<4>(*rest);
+        let mut fours = [low; 8];
+        unroll!(i < 4 => {
+            fours[i] = S::and_i(bytes[i], low);
+            fours[i + 4] = S::and_i(S::sar::<4>(bytes[i]), low);
+        });
+        if let Some(bits) = bits {
+            let mut rest = bits;
+            for four in &mut fours {
+                let first = S::and_i(S::shl::<4>(rest), S::splat_i(0x10));
+                let second = S::and_i(S::shl::<11>(rest), S::splat_i(0x1000));
+                let third = S::and_i(S::shl::<18>(rest), S::splat_i(0x10_0000));
+                let fourth = S::and_i(S::shl::<25>(rest), S::splat_i(0x1000_0000));
+                *four = S::or_i(*four, S::or_i(S::or_i(first, second), S::or_i(third, fourth)));
+                rest = S::sar::<4>(rest);
             }
-            put_four::<S>(pairs.add(2 * i), four);
         }
+        unroll!(i < 8 => { put_four::<S, FOURS>(elements, i, fours[i]); });
     }
 }
 
@@ -193,24 +223,34 @@ unsafe fn part_scales<S: Simd>([scales, minima, rest]: [S::I; 3], to: &mut Panel
 /// Unpacks 256 elements of 4 bits: of each 32 bytes the low halves, then the high ones. `bits` has 32 bytes with a fifth bit, of
 /// the first 32 elements the lowest.
 #[inline(always)]
-unsafe fn fours_and_fives<S: Simd>(at: *const u8, bits: Option<*const u8>, stride: usize, pairs: Entry) {
+unsafe fn fours_and_fives<S: Simd, const FOURS: bool>(
+    at: *const u8,
+    bits: Option<*const u8>,
+    stride: usize,
+    elements: Entry,
+) {
     // SAFETY: the block has these bytes.
     unsafe {
-        let zero = S::splat_i(0);
-        let mut fifths = [zero; 8];
+        let low = S::splat_i(0x0f0f_0f0f);
+        let mut fifths = [low; 8];
         if let Some(bits) = bits {
             fifths = both::<S>(bits, stride);
         }
         for group in 0..4 {
-            let bytes = both::<S>(at.add(32 * group), stride);
-            for part in 0..2 {
-                for i in 0..8 {
-                    let four =
-                        S::and_i(if part == 0 { bytes[i] } else { S::sar::<4>(bytes[i]) }, S::splat_i(0x0f0f_0f0f));
-                    let fifth = S::and_i(S::shl::<4>(fifths[i]), S::splat_i(0x1010_1010));
-                    put_four::<S>(pairs.add((2 * group + part) * 16 + 2 * i), S::or_i(four, fifth));
-                    fifths[i] = S::sar::<1>(fifths[i]);
+            let mut bytes = both::<S>(at.add(32 * group), stride);
+            for part in 2 * group..2 * group + 2 {
+                let mut fours = [low; 8];
+                unroll!(i < 8 => {
+                    fours[i] = S::and_i(bytes[i], low);
+                    bytes[i] = S::sar::<4>(bytes[i]);
+                });
+                if bits.is_some() {
+                    unroll!(i < 8 => {
+                        fours[i] = S::or_i(fours[i], S::and_i(S::shl::<4>(fifths[i]), S::splat_i(0x1010_1010)));
+                        fifths[i] = S::sar::<1>(fifths[i]);
+                    });
                 }
+                unroll!(i < 8 => { put_four::<S, FOURS>(elements, part * 8 + i, fours[i]); });
             }
         }
     }
@@ -218,7 +258,7 @@ unsafe fn fours_and_fives<S: Simd>(at: *const u8, bits: Option<*const u8>, strid
 
 /// Unpacks 256 elements of 6 bits: each half has 64 bytes of four low bits and, behind both of them, 32 of two high bits.
 #[inline(always)]
-unsafe fn sixes<S: Simd>(at: *const u8, stride: usize, pairs: Entry) {
+unsafe fn sixes<S: Simd, const FOURS: bool>(at: *const u8, stride: usize, elements: Entry) {
     // SAFETY: the block has these bytes.
     unsafe {
         for half in 0..2 {
@@ -229,7 +269,7 @@ unsafe fn sixes<S: Simd>(at: *const u8, stride: usize, pairs: Entry) {
                     let bytes = low[quarter % 2][i];
                     let four = S::and_i(if quarter < 2 { bytes } else { S::sar::<4>(bytes) }, S::splat_i(0x0f0f_0f0f));
                     let two = S::and_i(S::shl::<4>(high[i]), S::splat_i(0x3030_3030));
-                    put_four::<S>(pairs.add((4 * half + quarter) * 16 + 2 * i), S::or_i(four, two));
+                    put_four::<S, FOURS>(elements, (4 * half + quarter) * 8 + i, S::or_i(four, two));
                     high[i] = S::sar::<2>(high[i]);
                 }
             }

@@ -1,18 +1,21 @@
 //! Products of cut rows with panels.
 
 use super::CHUNK;
-use super::panels::{Panel, middle, unpack};
+use super::panels::{Panel, middle, unpack, unpack_rows};
 use super::rows::Layout;
-use crate::contract::BlockFormat;
 use crate::hal::cpu::simd::{Kernel, Simd, unroll};
 use crate::interrupt::Looks;
 
 /// The rows of x that are multiplied side by side.
 const SIDE_BY_SIDE: usize = 4;
 
-/// A part of the result: some cut rows of x by some rows of the matrix.
+/// Whether size matters more than speed: rows are unpacked and multiplied one at a time.
+const SMALLEST: bool = cfg!(all(target_arch = "x86_64", not(feature = "avx512")));
+
+/// A part of the result: some cut rows of x by some rows of the matrix. With `FOURS`, four elements are multiplied at once in each lane,
+/// else two.
 #[derive(Clone, Copy)]
-pub struct Part {
+pub struct Part<const FOURS: bool> {
     pub layout: Layout,
     pub x: *const i32,
     pub rows: usize,
@@ -24,7 +27,7 @@ pub struct Part {
     pub y_row: usize,
 }
 
-impl Kernel for Part {
+impl<const FOURS: bool> Kernel for Part<FOURS> {
     type Output = ();
 
     #[inline(always)]
@@ -38,28 +41,47 @@ impl Kernel for Part {
             let there = S::LANES.min(columns - first);
             for start in (0..k).step_by(CHUNK) {
                 let blocks = CHUNK.min(k - start) / format.elements();
+                if !SMALLEST {
+                    // The next panel's bytes follow this one's. Its rows are read side by side, which no processor foresees.
+                    let next = w.wrapping_add((first + S::LANES) * row_bytes);
+                    let share = S::LANES * row_bytes;
+                    for at in (share * start / k..share * k.min(start + CHUNK) / k).step_by(64) {
+                        // SAFETY: a hint, for any address.
+                        unsafe { S::prefetch_to_second(next.wrapping_add(at).cast()) };
+                    }
+                }
                 let bytes = blocks * format.bytes();
                 // SAFETY: the rows of the matrix and of x have this chunk. Where there are fewer rows than lanes, the other lanes
                 // read what the copy has there.
                 unsafe {
                     let mut from = w.add(first * row_bytes + start / format.elements() * format.bytes());
                     let mut stride = row_bytes;
-                    if there < S::LANES {
+                    if !SMALLEST && there < S::LANES {
                         for row in 0..there {
                             let to = copy[row * MOST_CHUNK_BYTES..].as_mut_ptr();
                             to.copy_from_nonoverlapping(from.add(row * row_bytes), bytes);
                         }
                         (from, stride) = (copy.as_ptr(), MOST_CHUNK_BYTES);
                     }
-                    unpack::<S>(format, from, stride, blocks, &mut panel);
+                    match SMALLEST {
+                        true => unpack_rows(format, from, stride, there, blocks, &mut panel),
+                        false => unpack::<S, FOURS>(format, from, stride, blocks, &mut panel),
+                    }
                     let mut row = 0;
-                    while row + SIDE_BY_SIDE <= rows {
+                    while !SMALLEST && row + SIDE_BY_SIDE <= rows {
                         let x = x.add(row * layout.words);
-                        chunk::<S, SIDE_BY_SIDE>(&layout, &panel, x, start, blocks, &mut totals[row..]);
+                        chunk::<S, SIDE_BY_SIDE, FOURS>(&layout, &panel, x, start, blocks, &mut totals[row..]);
                         row += SIDE_BY_SIDE;
                     }
                     while row < rows {
-                        chunk::<S, 1>(&layout, &panel, x.add(row * layout.words), start, blocks, &mut totals[row..]);
+                        chunk::<S, 1, FOURS>(
+                            &layout,
+                            &panel,
+                            x.add(row * layout.words),
+                            start,
+                            blocks,
+                            &mut totals[row..],
+                        );
                         row += 1;
                     }
                     if looks.before((rows + 1) * S::LANES * CHUNK) {
@@ -83,7 +105,7 @@ const MOST_CHUNK_BYTES: usize = 8 * 34;
 
 /// Multiplies a panel with R rows of x, and adds the chains to the rows' totals.
 #[inline(always)]
-unsafe fn chunk<S: Simd, const R: usize>(
+unsafe fn chunk<S: Simd, const R: usize, const FOURS: bool>(
     layout: &Layout,
     panel: &Panel,
     x: *const i32,
@@ -92,42 +114,53 @@ unsafe fn chunk<S: Simd, const R: usize>(
     totals: &mut [[f32; 16]],
 ) {
     let Layout { format, part, scales, sums, words, .. } = *layout;
-    let (elements, middle) = (format.elements(), middle(format));
+    let (elements, middle, each) = (format.elements(), middle(format), if FOURS { 4 } else { 2 });
+    let (has_minimum, has_minima) = (format.has_minimum(), format.has_minimum() && elements > 32);
     // SAFETY: R rows of x have this chunk, and the panel holds it.
     unsafe {
         let mut chains = [S::splat(0.0); R];
         for block in 0..blocks {
             let at = start / elements + block;
+            let entries = panel.elements.as_ptr().add(block * elements / each);
+            let x_entries = x.add(at * elements / each);
             let mut of_block = [S::splat_i(0); R];
-            let mut of_minima = [S::splat_i(0); R];
-            for index in 0..elements / part {
-                let part_at = at * (elements / part) + index;
-                let pairs = panel.pairs.as_ptr().add((block * elements + index * part) / 2);
-                let mut s = sums_of::<S, R>(pairs, part / 2, x.add(part_at * part / 2), words);
+            let mut of_minima = [S::splat(0.0); R];
+            if elements == 32 {
+                let s = sums_of::<S, R, FOURS>(entries, 32 / each, x_entries, words);
                 unroll!(r < R => {
-                    let sum = *x.add(r * words + sums + part_at);
-                    s[r] = S::sub_i(s[r], S::splat_i(middle * sum));
-                    if elements == 32 {
-                        of_block[r] = s[r];
-                        of_minima[r] = S::splat_i(sum);
-                    } else {
-                        let scale = S::bits(S::load(panel.scales[index].as_ptr().cast()));
-                        of_block[r] = S::add_i(of_block[r], S::mul_i(scale, s[r]));
-                        if format != BlockFormat::Q6_K {
-                            let minimum = S::bits(S::load(panel.minima[index].as_ptr().cast()));
-                            of_minima[r] = S::add_i(of_minima[r], S::mul_i(minimum, S::splat_i(sum)));
-                        }
-                    }
+                    let sum = *x.add(r * words + sums + at);
+                    of_block[r] = S::sub_i(s[r], S::splat_i(middle * sum));
+                    of_minima[r] = S::splat(sum as f32);
                 });
+            } else {
+                let mut minima = [S::splat_i(0); R];
+                for index in 0..elements / part {
+                    let first = index * part / each;
+                    let s = sums_of::<S, R, FOURS>(entries.add(first), part / each, x_entries.add(first), words);
+                    let scale = S::bits(S::load(panel.scales[index].as_ptr().cast()));
+                    unroll!(r < R => {
+                        let sum = *x.add(r * words + sums + at * (elements / part) + index);
+                        let of_part = S::sub_i(s[r], S::splat_i(middle * sum));
+                        of_block[r] = S::add_i(of_block[r], S::mul_i(scale, of_part));
+                        if has_minima {
+                            let minimum = S::bits(S::load(panel.minima[index].as_ptr().cast()));
+                            minima[r] = S::add_i(minima[r], S::mul_i(minimum, S::splat_i(sum)));
+                        }
+                    });
+                }
+                unroll!(r < R => { of_minima[r] = S::to_float(minima[r]); });
             }
             let (d, m) = (S::load(panel.d[block].as_ptr()), S::load(panel.m[block].as_ptr()));
             unroll!(r < R => {
                 let scale = S::splat(*x.add(r * words + scales + at).cast::<f32>());
                 chains[r] = S::fmaz(S::to_float(of_block[r]), S::mul(d, scale), chains[r]);
-                if format.has_minimum() {
-                    chains[r] = S::fmaz(S::to_float(of_minima[r]), S::mul(m, scale), chains[r]);
-                }
             });
+            if has_minimum {
+                unroll!(r < R => {
+                    let scale = S::splat(*x.add(r * words + scales + at).cast::<f32>());
+                    chains[r] = S::fmaz(of_minima[r], S::mul(m, scale), chains[r]);
+                });
+            }
         }
         unroll!(r < R => {
             let total = totals[r].as_mut_ptr();
@@ -137,23 +170,24 @@ unsafe fn chunk<S: Simd, const R: usize>(
     }
 }
 
-/// The sums of the products of a part's pairs with those of R rows of x.
+/// The sums of the products of a part's entries, a multiple of four, with those of R rows of x.
 #[inline(always)]
-unsafe fn sums_of<S: Simd, const R: usize>(
-    pairs: *const [i32; 16],
-    count: usize,
+unsafe fn sums_of<S: Simd, const R: usize, const FOURS: bool>(
+    elements: *const [i32; 16],
+    entries: usize,
     x: *const i32,
     words: usize,
 ) -> [S::I; R] {
-    // SAFETY: the panel and the rows have as many pairs.
+    // SAFETY: the panel and the rows have as many entries.
     unsafe {
         let mut sums = [[S::splat_i(0); 2]; R];
-        for i in 0..count / 2 {
-            unroll!(h < 2 => {
-                let w = S::bits(S::load(pairs.add(2 * i + h).cast()));
+        for i in 0..entries / 4 {
+            unroll!(h < 4 => {
+                let w = S::bits(S::load(elements.add(4 * i + h).cast()));
                 unroll!(r < R => {
-                    let x = S::splat_i(*x.add(r * words + 2 * i + h));
-                    sums[r][h] = S::add_pairs(sums[r][h], w, x);
+                    let x = S::splat_i(*x.add(r * words + 4 * i + h));
+                    let sum = &mut sums[r][h % 2];
+                    *sum = if FOURS { S::add_fours(*sum, w, x) } else { S::add_pairs(*sum, w, x) };
                 });
             });
         }

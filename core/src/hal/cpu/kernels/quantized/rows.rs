@@ -5,11 +5,13 @@ use crate::contract::{BlockFormat, block_scale};
 use crate::hal::cpu::simd::{Kernel, Simd};
 use crate::interrupt::Looks;
 
-/// What a cut row consists of: first pairs of integers, then the blocks' scales, then the sums of parts that share a scale.
+/// What a cut row consists of: first its integers, then the blocks' scales, then the sums of parts that share a scale.
 #[derive(Clone, Copy)]
 pub struct Layout {
     pub format: BlockFormat,
     pub k: usize,
+    /// Whether a word holds four integers, or else two.
+    pub fours: bool,
     /// The elements of a part: what shares a scale in the matrix.
     pub part: usize,
     /// Where scales and sums begin, and the whole length, in words.
@@ -19,14 +21,15 @@ pub struct Layout {
 }
 
 impl Layout {
-    pub fn new(format: BlockFormat, k: usize) -> Layout {
+    pub fn new(format: BlockFormat, k: usize, fours: bool) -> Layout {
         let part = if format == BlockFormat::Q6_K { 16 } else { 32 };
-        let (scales, sums) = (k / 2, k / 2 + k / format.elements());
-        Layout { format, k, part, scales, sums, words: sums + k / part }
+        let scales = k / if fours { 4 } else { 2 };
+        let sums = scales + k / format.elements();
+        Layout { format, k, fours, part, scales, sums, words: sums + k / part }
     }
 }
 
-/// Cuts rows of x. Two words hold four elements: the first and third, then the second and fourth, as halves of 16 bits.
+/// Cuts rows of x. Four integers are the bytes of a word, or the halves of two: the first and third, then the second and fourth.
 pub struct Cut {
     pub x: *const f32,
     pub rows: usize,
@@ -42,7 +45,7 @@ impl Kernel for Cut {
 
     #[inline(always)]
     unsafe fn run<S: Simd>(self) {
-        let Cut { x, rows, layout: Layout { format, k, part, scales, sums, words }, to } = self;
+        let Cut { x, rows, layout: Layout { format, k, fours, part, scales, sums, words }, to } = self;
         let (elements, mut looks) = (format.elements(), Looks::NEW);
         for row in 0..rows {
             if looks.before(k) {
@@ -75,10 +78,14 @@ impl Kernel for Cut {
                         let of_part = &integers[first..first + part];
                         to.add(sums + (block * elements + first) / part).write(of_part.iter().sum());
                     }
-                    let pairs = to.add(block * elements / 2);
-                    for (i, four) in integers[..elements].as_chunks::<4>().0.iter().enumerate() {
-                        pairs.add(2 * i).write(four[0] & 0xffff | four[2] << 16);
-                        pairs.add(2 * i + 1).write(four[1] & 0xffff | four[3] << 16);
+                    let to = to.add(block * elements / if fours { 4 } else { 2 });
+                    for (i, &[a, b, c, d]) in integers[..elements].as_chunks::<4>().0.iter().enumerate() {
+                        if fours {
+                            to.add(i).write(i32::from_le_bytes([a as u8, b as u8, c as u8, d as u8]));
+                        } else {
+                            to.add(2 * i).write(a & 0xffff | c << 16);
+                            to.add(2 * i + 1).write(b & 0xffff | d << 16);
+                        }
                     }
                 }
             }
