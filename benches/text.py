@@ -6,8 +6,8 @@
 Needs xllamacpp in the Python that runs it. For each number of threads, llama.cpp has a process of its own, which waits while adead
 works. adead's process is started anew for each turn; its times are those that it reports, without opening the model. Both read the
 same prompt of about `--prompt` tokens and then write `--answer` tokens, the most likely one each time. The output has medians of
-tokens per second, of the prompt and of the answer, the median of each round's ratio, and how many tokens of both answers agree from
-the first one on.
+tokens per second, of the prompt and of the answer, the median of each round's ratio, and how many characters of both answers agree
+from the first one on.
 """
 
 import argparse
@@ -35,13 +35,7 @@ def llama(model, threads, tokens):
     server = xllamacpp.Server(params)
     for line in sys.stdin:
         answer = server.handle_completions(
-            {
-                "prompt": json.loads(line),
-                "n_predict": tokens,
-                "temperature": 0,
-                "cache_prompt": False,
-                "return_tokens": True,
-            }
+            {"prompt": json.loads(line), "n_predict": tokens, "temperature": 0, "cache_prompt": False}
         )
         timings = answer["timings"]
         print(
@@ -50,7 +44,7 @@ def llama(model, threads, tokens):
                     "prompt": timings["prompt_per_second"],
                     "prompt_tokens": timings["prompt_n"],
                     "answer": timings["predicted_per_second"],
-                    "tokens": answer.get("tokens", []),
+                    "text": answer["choices"][0]["text"],
                 }
             ),
             flush=True,
@@ -67,17 +61,8 @@ def adead(command, model, threads, prompt, tokens):
         "prompt": told["prompt_tokens"] / told["prompt_seconds"],
         "prompt_tokens": told["prompt_tokens"],
         "answer": told["tokens_per_second"],
-        "tokens": told["tokens"],
+        "text": told["text"],
     }
-
-
-def agreeing(a, b):
-    count = 0
-    for one, other in zip(a, b):
-        if one != other:
-            break
-        count += 1
-    return count
 
 
 def text_of(tokens):
@@ -121,8 +106,8 @@ def main():
             of = [[turn[side][what] for turn in rounds] for side in (0, 1)]
             ratio = statistics.median(a / b for a, b in zip(*of))
             print(f"  {what}: {statistics.median(of[0]):.1f} tokens/s, llama.cpp {statistics.median(of[1]):.1f}: {ratio:.2f} x")
-        same = agreeing(ours["tokens"], theirs["tokens"])
-        print(f"  the first {same} of {len(ours['tokens'])} tokens agree")
+        same = len(os.path.commonprefix([ours["text"], theirs["text"]]))
+        print(f"  the first {same} of {len(ours['text'])} characters agree")
 
 
 if __name__ == "__main__":

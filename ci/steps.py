@@ -57,6 +57,8 @@ STEPS = [
     both("minimal", "the C library without what is optional: size, conformance", f"{RELEASED} ci/minimal", after=("libraries",)),
     both("models", "a real model gives sentence-transformers' values, and one hash in every language", "ci/models",
          after=("build", "c", "cpp", "python", "node")),
+    script("text", "a real language model: one hash however its answers are computed", "ci/text", after=("build",)),
+    script("train", "networks learn digits and texts: one hash of their weights", "ci/train", after=("libraries",)),
     both("ids", "every language runs the same conformance cases", "ci/same-ids", after=("c", "cpp", "python", "node", "zig", "models")),
     both("install", "each package from a clean clone, as its guide says first", "ci/install", after=("libraries", "zig")),
     both("readme", "what the README shows", "ci/readme", after=("libraries",)),

@@ -1821,6 +1821,20 @@ ADEAD_API adead_status adead_compiled_dot(const adead_compiled *compiled, const 
 /// `adead_context_trim` empties the cache. The caller sets `out->struct_size`.
 ADEAD_API adead_status adead_chain_cache(const adead_context *context, adead_cache_use *out);
 
+/// Returns in `*out` a value with the same elements that no gradient passes through.
+ADEAD_API adead_status adead_chain_detach(adead_chain *chain, adead_value value, adead_value *out);
+
+/// Adds the gradients of a value of one element, such as a loss, by `count` values: inputs, constants or results. Writes them to
+/// `gradients`, which has room for `count`. docs/training.md has the rule of each operation. `invalid_argument` if the loss does not
+/// depend on a value in a way that has a gradient, `dtype_mismatch` for values that are not floating-point, `unsupported` for an
+/// operand without a rule. On an error the chain is unchanged.
+ADEAD_API
+adead_status adead_chain_gradients(adead_chain *chain,
+                                   adead_value loss,
+                                   const adead_value *values,
+                                   size_t count,
+                                   adead_value *gradients);
+
 /// `a + b`, element by element with NumPy's broadcasting. Both have the same dtype: f32, f16 or bf16.
 ADEAD_API
 adead_status adead_tensor_add(const adead_context *context,

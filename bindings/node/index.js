@@ -32,7 +32,7 @@ extend(Tensor, statics)
 extend(native.Context.prototype, operations.context)
 extend(native.Pipeline.prototype, operations.pipeline)
 // Methods that continue from a value return the pipeline, as its operations do.
-for (const key of ['input', 'constant', 'reshape', 'switch', 'output']) {
+for (const key of ['input', 'constant', 'reshape', 'detach', 'switch', 'output']) {
   const original = native.Pipeline.prototype[key]
   const chained = {
     [key](...args) {

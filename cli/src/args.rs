@@ -126,6 +126,9 @@ pub enum Command {
     /// Show the metadata and the tensors of a GGUF file
     #[cfg(feature = "models")]
     Gguf(crate::gguf::GgufArgs),
+    /// Train a network as a job's file says
+    #[cfg(feature = "models")]
+    Train(crate::train::TrainArgs),
     /// Write a shell's completions to stdout
     Completions(CompletionsArgs),
 }

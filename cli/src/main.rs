@@ -34,6 +34,8 @@ mod sentences;
 mod source;
 #[cfg(feature = "models")]
 mod text;
+#[cfg(feature = "models")]
+mod train;
 mod verify;
 
 use adead::Status;
@@ -92,6 +94,8 @@ fn execute(cli: &Cli) -> failure::Result<()> {
         Command::Chat(args) => chat::run(args, device),
         #[cfg(feature = "models")]
         Command::Gguf(args) => gguf::show(args),
+        #[cfg(feature = "models")]
+        Command::Train(args) => train::run(args, device),
         Command::Completions(args) => {
             let mut script = Vec::new();
             clap_complete::generate(args.shell, &mut Cli::command(), "adead", &mut script);

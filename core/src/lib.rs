@@ -4,6 +4,8 @@
 //! all build commands, and a [`Context`] executes them on its device. The results follow the arithmetic contract ([`contract`],
 //! `docs/contract.md`): the same bits everywhere.
 
+#[cfg(feature = "autograd")]
+mod autograd;
 pub mod config;
 pub mod contract;
 pub mod devices;

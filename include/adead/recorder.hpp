@@ -116,6 +116,24 @@ class Recorder {
     return detail::done(status, std::move(outputs.back()));
   }
 
+  /// Returns a value with the current value's elements that no gradient passes through.
+  Returned<Value> detach() {
+    adead_value out = ADEAD_NO_VALUE;
+    if (!status_) failed(adead_chain_detach(handle_.get(), current_.get(), &out));
+    return told(Value(out));
+  }
+
+  /// Records the gradients of the current value, which has one element as a loss does, by values, and returns them:
+  /// docs/training.md. The current value stays. After an error it is the pipeline's first one.
+  Returned<std::vector<Value>> gradients(Array<Value> values) {
+    std::vector<adead_value> by, found(values.size(), ADEAD_NO_VALUE);
+    for (const Value &one : values) by.push_back(one.get());
+    if (!status_) failed(adead_chain_gradients(handle_.get(), current_.get(), by.data(), by.size(), found.data()));
+    std::vector<Value> gradients;
+    for (adead_value one : found) gradients.push_back(Value(one));
+    return told(std::move(gradients));
+  }
+
   /// Plans it for the device with the lowest estimated time.
   Returned<Compiled> compile() {
     output();
@@ -186,6 +204,12 @@ class Recorder {
   }
 
  private:
+  /// Returns a result, or the first error.
+  template <class T>
+  Returned<T> told(T result) {
+    if (status_) return detail::failed<T>(status_, text_.c_str());
+    return detail::done(ADEAD_OK, std::move(result));
+  }
   void failed(adead_status status) {
     if (status && !status_) {
       status_ = status;

@@ -3,6 +3,7 @@
 pub mod gguf;
 mod sentences;
 pub mod text;
+pub mod train;
 
 pub use sentences::{EmbeddingPart, Embeddings, EncodeOptions, SentenceEncoder};
 pub use text::TextGenerator;
@@ -14,4 +15,6 @@ mod guides {
     mod sentences {}
     #[doc = include_str!("../../docs/text-generation.md")]
     mod text_generation {}
+    #[doc = include_str!("../../docs/training.md")]
+    mod training {}
 }

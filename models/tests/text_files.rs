@@ -162,8 +162,11 @@ fn other_models_are_refused() {
     let (status, text) = replaced("architecture", "llama", "llama", "lhama");
     assert_eq!(
         (status, text.as_str()),
-        (Status::Unsupported, "the architecture is 'lhama'; supported are llama, qwen2, qwen3")
+        (Status::Unsupported, "the architecture is 'lhama'; supported are llama, qwen2, qwen3, gemma3")
     );
+    let (status, text) = numbered("window", "gemma3", "attention.sliding_window", [0; 4]);
+    assert_eq!(status, Status::InvalidArgument);
+    assert!(text.ends_with("gemma3.attention.sliding_window is missing or 0; it must be more than 0"), "{text}");
     let (status, text) = replaced("pre", "llama", "smollm", "smelly");
     assert_eq!(status, Status::Unsupported);
     assert!(text.starts_with("tokenizer.ggml.pre is 'smelly'; supported are gpt-2, llama-bpe,"), "{text}");

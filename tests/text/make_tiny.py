@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Makes two small models up, as GGUF files, and computes their logits by itself in double precision.
+"""Makes three small models up, as GGUF files, and computes their logits by itself in double precision.
 
-    python3 make_tiny.py            writes llama.gguf, qwen3.gguf, and their logits in .npy files
+    python3 make_tiny.py            writes llama.gguf, qwen3.gguf, gemma3.gguf, and their logits in .npy files
     python3 make_tiny.py --check    fails where they would be others
 
 Written from the papers and the format's description, sharing nothing with adead. Weights are drawn, and stored as floats or in
@@ -9,7 +9,8 @@ blocks; what the blocks hold is what is computed with.
 
 llama.gguf has byte pairs of GPT-2's kind, grouped heads, neighbouring pairs for positions, tied embeddings, blocks. qwen3.gguf has
 SentencePiece's pairs, pairs of both halves, scaled positions with factors, norms of queries and keys, biases, a matrix of its own
-for the head, floats.
+for the head, floats. gemma3.gguf has windows in two of three layers, which hide the first block of keys from the last tokens, norms
+behind attention and the feed-forward layers, a gate of the other kind, a head that is not width / heads wide.
 """
 
 import math
@@ -21,6 +22,8 @@ HERE = Path(__file__).parent
 
 # The positions whose logits are kept, and the number of tokens, which goes beyond one block of 64 keys.
 KEPT, LENGTH = [0, 1, 7, 62, 63, 64, 69], 70
+# Those of the model with a window.
+WINDOW_KEPT, WINDOW_LENGTH = [0, 23, 24, 64, 100, 119], 120
 
 
 class Draw:
@@ -130,7 +133,7 @@ def byte_pairs():
 PIECES = ["▁t", "he", "▁the", "er", "in", "▁f", "ry", "▁ferry", "erry", "▁c", "am", "ame", "▁came", "▁in", "▁▁", "üb", "fe"]
 
 
-def by_scores():
+def by_scores(space_prefix):
     tokens = [("<unk>", UNKNOWN, 0.0), ("<s>", CONTROL, 0.0), ("</s>", CONTROL, 0.0)]
     tokens += [(f"<0x{byte:02X}>", BYTE, 0.0) for byte in range(256)]
     tokens += [(piece, NORMAL, -float(i)) for i, piece in enumerate(PIECES)]
@@ -143,15 +146,24 @@ def by_scores():
         "tokenizer.ggml.scores": [score for _, _, score in tokens],
         "tokenizer.ggml.bos_token_id": 1,
         "tokenizer.ggml.eos_token_id": 2,
+        **({} if space_prefix else {"tokenizer.ggml.add_space_prefix": False}),
     }
 
 
 class Model:
-    def __init__(self, name, seed, vocabulary, sizes, interleaved, kinds, extras):
-        self.name, self.vocabulary, self.interleaved, self.extras = name, vocabulary, interleaved, extras
+    """A model of these sizes and extras:
+
+    interleaved: positions rotate neighbours; norms: of queries and keys; biases: of queries, keys and values; factors: positions
+    are scaled; head: the head has a matrix of its own; gemma: the rules of that family, with windows.
+    """
+
+    def __init__(self, name, seed, vocabulary, sizes, kinds, extras):
+        self.name, self.vocabulary, self.extras = name, vocabulary, extras
         self.layers, self.width, self.heads, self.kv_heads, self.size, self.hidden = sizes
+        self.window, self.period = (24, 2) if "gemma" in extras else (None, None)
+        self.kept, self.length = (WINDOW_KEPT, WINDOW_LENGTH) if self.window else (KEPT, LENGTH)
         self.words = len(vocabulary["tokenizer.ggml.tokens"])
-        self.base, self.eps = 10000.0, f32(1e-5)
+        self.base, self.eps = 1e6 if self.window else 10000.0, f32(1e-5)
         self.tensors, draw = {}, Draw(seed)
 
         def add(tensor, shape, scale, middle=0.0, kind="F32"):
@@ -173,10 +185,10 @@ class Model:
         for i in range(self.layers):
             kind = kinds["layers"][i]
             add(f"blk.{i}.attn_norm.weight", [self.width], 0.3, 1.0)
-            linear(f"blk.{i}.attn_q", self.heads * self.size, self.width, kind, extras)
-            linear(f"blk.{i}.attn_k", self.kv_heads * self.size, self.width, kind, extras)
-            linear(f"blk.{i}.attn_v", self.kv_heads * self.size, self.width, kind, extras)
-            if extras:
+            linear(f"blk.{i}.attn_q", self.heads * self.size, self.width, kind, "biases" in extras)
+            linear(f"blk.{i}.attn_k", self.kv_heads * self.size, self.width, kind, "biases" in extras)
+            linear(f"blk.{i}.attn_v", self.kv_heads * self.size, self.width, kind, "biases" in extras)
+            if "norms" in extras:
                 add(f"blk.{i}.attn_q_norm.weight", [self.size], 0.3, 1.0)
                 add(f"blk.{i}.attn_k_norm.weight", [self.size], 0.3, 1.0)
             linear(f"blk.{i}.attn_output", self.width, self.heads * self.size, kind)
@@ -184,9 +196,13 @@ class Model:
             linear(f"blk.{i}.ffn_gate", self.hidden, self.width, kind)
             linear(f"blk.{i}.ffn_up", self.hidden, self.width, kind)
             linear(f"blk.{i}.ffn_down", self.width, self.hidden, kind)
+            if "gemma" in extras:
+                add(f"blk.{i}.post_attention_norm.weight", [self.width], 0.3, 1.0)
+                add(f"blk.{i}.post_ffw_norm.weight", [self.width], 0.3, 1.0)
         add("output_norm.weight", [self.width], 0.3, 1.0)
-        if extras:
+        if "head" in extras:
             linear("output", self.words, self.width, kinds["words"])
+        if "factors" in extras:
             add("rope_freqs.weight", [self.size // 2], 0.5, 1.5)
 
     def file(self):
@@ -202,7 +218,9 @@ class Model:
             f"{name}.attention.key_length": self.size,
             f"{name}.attention.layer_norm_rms_epsilon": self.eps,
             f"{name}.rope.freq_base": self.base,
-            **({f"{name}.rope.scaling.type": "linear", f"{name}.rope.scaling.factor": 2.0} if self.extras else {}),
+            **({f"{name}.rope.scaling.type": "linear", f"{name}.rope.scaling.factor": 2.0} if "factors" in self.extras else {}),
+            **({f"{name}.attention.sliding_window": self.window} if self.window else {}),
+            **({f"{name}.attention.sliding_window_pattern": self.period} if self.window else {}),
             **self.vocabulary,
         }
 
@@ -245,16 +263,20 @@ class Model:
         scale = 1 / math.sqrt(math.fsum(x * x for x in row) / len(row) + self.eps)
         return [x * scale * w for x, w in zip(row, self.values(f"{name}.weight"))]
 
-    def head(self, row, head, position, norm):
+    def is_local(self, layer):
+        return self.window is not None and (layer + 1) % self.period != 0
+
+    def head(self, row, head, position, layer, part):
         """A head's values, normalised and rotated."""
         x, size = row[head * self.size : (head + 1) * self.size], self.size
-        if self.extras:
-            x = self.norm(norm, x)
+        if "norms" in self.extras:
+            x = self.norm(f"blk.{layer}.attn_{part}_norm", x)
+        base = 10000.0 if self.is_local(layer) else self.base
         for i in range(size // 2):
-            angle = position * self.base ** (-2 * i / size)
-            if self.extras:
+            angle = position * base ** (-2 * i / size)
+            if "factors" in self.extras:
                 angle /= 2.0 * self.values("rope_freqs.weight")[i]
-            a, b = (2 * i, 2 * i + 1) if self.interleaved else (i, i + size // 2)
+            a, b = (2 * i, 2 * i + 1) if "interleaved" in self.extras else (i, i + size // 2)
             cos, sin = math.cos(angle), math.sin(angle)
             x[a], x[b] = x[a] * cos - x[b] * sin, x[b] * cos + x[a] * sin
         return x
@@ -262,17 +284,18 @@ class Model:
     def attention(self, i, rows):
         name = f"blk.{i}"
         q, k, v = (self.linear(f"{name}.attn_{part}", rows) for part in "qkv")
-        keys = [[self.head(row, h, at, f"{name}.attn_k_norm") for h in range(self.kv_heads)] for at, row in enumerate(k)]
+        keys = [[self.head(row, h, at, i, "k") for h in range(self.kv_heads)] for at, row in enumerate(k)]
         result = []
         for at, row in enumerate(q):
+            seen = range(max(0, at + 1 - self.window) if self.is_local(i) else 0, at + 1)
             own = []
             for h in range(self.heads):
-                query, kv = self.head(row, h, at, f"{name}.attn_q_norm"), h // (self.heads // self.kv_heads)
-                scores = [math.fsum(map(float.__mul__, query, keys[j][kv])) / math.sqrt(self.size) for j in range(at + 1)]
+                query, kv = self.head(row, h, at, i, "q"), h // (self.heads // self.kv_heads)
+                scores = [math.fsum(map(float.__mul__, query, keys[j][kv])) / math.sqrt(self.size) for j in seen]
                 most = max(scores)
                 shares = [math.exp(score - most) for score in scores]
                 total = math.fsum(shares)
-                part = [v[j][kv * self.size : (kv + 1) * self.size] for j in range(at + 1)]
+                part = [v[j][kv * self.size : (kv + 1) * self.size] for j in seen]
                 own += [math.fsum(s * p[d] for s, p in zip(shares, part)) / total for d in range(self.size)]
             result.append(own)
         return self.linear(f"{name}.attn_output", result)
@@ -281,31 +304,43 @@ class Model:
         def added(a, b):
             return [[p + q for p, q in zip(r, s)] for r, s in zip(a, b)]
 
+        def gated(x):
+            if "gemma" in self.extras:
+                return 0.5 * x * (1 + math.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+            return x / (1 + math.exp(-x))
+
+        def after(name, rows):
+            return [self.norm(name, row) for row in rows] if "gemma" in self.extras else rows
+
         words = self.values("token_embd.weight")
         x = [words[token * self.width : (token + 1) * self.width] for token in tokens]
+        if "gemma" in self.extras:
+            x = [[value * math.sqrt(self.width) for value in row] for row in x]
         for i in range(self.layers):
-            x = added(x, self.attention(i, [self.norm(f"blk.{i}.attn_norm", row) for row in x]))
+            attended = self.attention(i, [self.norm(f"blk.{i}.attn_norm", row) for row in x])
+            x = added(x, after(f"blk.{i}.post_attention_norm", attended))
             rows = [self.norm(f"blk.{i}.ffn_norm", row) for row in x]
             gate, up = self.linear(f"blk.{i}.ffn_gate", rows), self.linear(f"blk.{i}.ffn_up", rows)
-            between = [[g / (1 + math.exp(-g)) * u for g, u in zip(r, s)] for r, s in zip(gate, up)]
-            x = added(x, self.linear(f"blk.{i}.ffn_down", between))
-        rows = [self.norm("output_norm", x[at]) for at in KEPT]
-        return self.linear("output" if self.extras else "token_embd", rows)
+            between = [[gated(g) * u for g, u in zip(r, s)] for r, s in zip(gate, up)]
+            x = added(x, after(f"blk.{i}.post_ffw_norm", self.linear(f"blk.{i}.ffn_down", between)))
+        rows = [self.norm("output_norm", x[at]) for at in self.kept]
+        return self.linear("output" if "head" in self.extras else "token_embd", rows)
 
-
-def tokens(words):
-    """The tokens whose logits are compared. The tests compute the same ones."""
-    return [(7 + 31 * i + i * i) % words for i in range(LENGTH)]
+    def tokens(self):
+        """The tokens whose logits are compared. The tests compute the same ones."""
+        return [(7 + 31 * i + i * i) % self.words for i in range(self.length)]
 
 
 def files():
-    llama = Model("llama", 2026, byte_pairs(), (3, 64, 4, 2, 16, 96), True,
-                  {"words": "Q8_0", "layers": ["Q4_1", "Q4_0", "Q8_0"]}, False)  # fmt: skip
-    qwen3 = Model("qwen3", 2027, by_scores(), (2, 32, 4, 2, 8, 48), False,
-                  {"words": "F16", "layers": ["F32", "BF16"]}, True)  # fmt: skip
+    llama = Model("llama", 2026, byte_pairs(), (3, 64, 4, 2, 16, 96),
+                  {"words": "Q8_0", "layers": ["Q4_1", "Q4_0", "Q8_0"]}, {"interleaved"})  # fmt: skip
+    qwen3 = Model("qwen3", 2027, by_scores(True), (2, 32, 4, 2, 8, 48),
+                  {"words": "F16", "layers": ["F32", "BF16"]}, {"norms", "biases", "factors", "head"})  # fmt: skip
+    gemma3 = Model("gemma3", 2028, by_scores(False), (3, 32, 4, 1, 12, 48),
+                   {"words": "F16", "layers": ["F16", "BF16", "F16"]}, {"norms", "gemma"})  # fmt: skip
     written = {}
-    for model in (llama, qwen3):
-        rows = model.logits(tokens(model.words))
+    for model in (llama, qwen3, gemma3):
+        rows = model.logits(model.tokens())
         header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({len(rows)}, {model.words}), }}".ljust(117) + "\n"
         values = [value for row in rows for value in row]
         start = b"\x93NUMPY\x01\x00" + struct.pack("<H", 118) + header.encode()

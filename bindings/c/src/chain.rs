@@ -12,7 +12,7 @@ use std::ffi::{CString, c_char};
 use std::sync::OnceLock;
 
 /// A pipeline under construction. One thread at a time may use it.
-pub struct adead_chain(Pipeline);
+pub struct adead_chain(pub(crate) Pipeline);
 
 /// A chain that was compiled for a device. It can run any number of times. Threads may share one.
 pub struct adead_compiled {

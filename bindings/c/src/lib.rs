@@ -20,6 +20,8 @@ mod flat;
 #[cfg(feature = "flat")]
 mod flat_table;
 mod gpu;
+#[cfg(feature = "autograd")]
+mod gradients;
 mod hardware;
 mod interrupt;
 mod kernel;
@@ -63,6 +65,8 @@ pub use event::*;
 #[cfg(feature = "flat")]
 pub use flat::*;
 pub use gpu::*;
+#[cfg(feature = "autograd")]
+pub use gradients::*;
 pub use hardware::*;
 pub use interrupt::*;
 pub use kernel::*;

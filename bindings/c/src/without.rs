@@ -2,18 +2,26 @@
 
 // Generated from the sources of these functions by `ADEAD_BLESS=1 cargo test -p adead-c --test header`; don't edit.
 
+use crate::pointers::fail;
+use crate::status::{adead_status, guard};
+
+#[cfg(not(all(feature = "flat", feature = "autograd", feature = "overlap", feature = "log", feature = "nn", feature = "programs", feature = "overlap", feature = "profile", feature = "programs", feature = "nn")))]
+#[inline(never)]
+#[rustfmt::skip]
+fn lacks(what: &str) -> adead_status {
+    guard(|| fail!(Unsupported, "this is a minimal build of adead, which has {what}: build it without ADEAD_MINIMAL"))
+}
+
 /// As in `flat.rs`.
 #[cfg(not(feature = "flat"))]
 #[rustfmt::skip]
 mod flat {
-    use crate::pointers::fail;
-    use crate::status::{adead_status, guard};
+    use super::{adead_status, lacks};
     #[allow(unused_imports)]
     use std::ffi::{c_char, c_void};
 
-    #[inline(never)]
     fn without() -> adead_status {
-        guard(|| fail!(Unsupported, "this is a minimal build of adead, which has no matrices as numbers: build it without ADEAD_MINIMAL"))
+        lacks("no matrices as numbers")
     }
 
     #[unsafe(no_mangle)]
@@ -80,18 +88,35 @@ mod flat {
     pub extern "C" fn adead_flat_reset() -> adead_status { without() }
 }
 
+/// As in `gradients.rs`.
+#[cfg(not(feature = "autograd"))]
+#[rustfmt::skip]
+mod gradients {
+    use super::{adead_status, lacks};
+    #[allow(unused_imports)]
+    use std::ffi::{c_char, c_void};
+
+    fn without() -> adead_status {
+        lacks("no gradients")
+    }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_chain_detach(_: *mut c_void, _: u64, _: *mut c_void) -> adead_status { without() }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_chain_gradients(_: *mut c_void, _: u64, _: *const c_void, _: usize, _: *mut c_void) -> adead_status { without() }
+}
+
 /// As in `loader.rs`.
 #[cfg(not(feature = "overlap"))]
 #[rustfmt::skip]
 mod loader {
-    use crate::pointers::fail;
-    use crate::status::{adead_status, guard};
+    use super::{adead_status, lacks};
     #[allow(unused_imports)]
     use std::ffi::{c_char, c_void};
 
-    #[inline(never)]
     fn without() -> adead_status {
-        guard(|| fail!(Unsupported, "this is a minimal build of adead, which has no batches: build it without ADEAD_MINIMAL"))
+        lacks("no batches")
     }
 
     #[unsafe(no_mangle)]
@@ -108,14 +133,12 @@ mod loader {
 #[cfg(not(feature = "log"))]
 #[rustfmt::skip]
 mod log {
-    use crate::pointers::fail;
-    use crate::status::{adead_status, guard};
+    use super::{adead_status, lacks};
     #[allow(unused_imports)]
     use std::ffi::{c_char, c_void};
 
-    #[inline(never)]
     fn without() -> adead_status {
-        guard(|| fail!(Unsupported, "this is a minimal build of adead, which has no messages: build it without ADEAD_MINIMAL"))
+        lacks("no messages")
     }
 
     #[unsafe(no_mangle)]
@@ -126,14 +149,12 @@ mod log {
 #[cfg(not(feature = "nn"))]
 #[rustfmt::skip]
 mod module {
-    use crate::pointers::fail;
-    use crate::status::{adead_status, guard};
+    use super::{adead_status, lacks};
     #[allow(unused_imports)]
     use std::ffi::{c_char, c_void};
 
-    #[inline(never)]
     fn without() -> adead_status {
-        guard(|| fail!(Unsupported, "this is a minimal build of adead, which has no layers: build it without ADEAD_MINIMAL"))
+        lacks("no layers")
     }
 
     #[unsafe(no_mangle)]
@@ -183,14 +204,12 @@ mod module {
 #[cfg(not(feature = "programs"))]
 #[rustfmt::skip]
 mod outcome {
-    use crate::pointers::fail;
-    use crate::status::{adead_status, guard};
+    use super::{adead_status, lacks};
     #[allow(unused_imports)]
     use std::ffi::{c_char, c_void};
 
-    #[inline(never)]
     fn without() -> adead_status {
-        guard(|| fail!(Unsupported, "this is a minimal build of adead, which has no programs: build it without ADEAD_MINIMAL"))
+        lacks("no programs")
     }
 
     #[unsafe(no_mangle)]
@@ -219,14 +238,12 @@ mod outcome {
 #[cfg(not(feature = "overlap"))]
 #[rustfmt::skip]
 mod overlap {
-    use crate::pointers::fail;
-    use crate::status::{adead_status, guard};
+    use super::{adead_status, lacks};
     #[allow(unused_imports)]
     use std::ffi::{c_char, c_void};
 
-    #[inline(never)]
     fn without() -> adead_status {
-        guard(|| fail!(Unsupported, "this is a minimal build of adead, which has no batches: build it without ADEAD_MINIMAL"))
+        lacks("no batches")
     }
 
     #[unsafe(no_mangle)]
@@ -267,14 +284,12 @@ mod overlap {
 #[cfg(not(feature = "profile"))]
 #[rustfmt::skip]
 mod profile {
-    use crate::pointers::fail;
-    use crate::status::{adead_status, guard};
+    use super::{adead_status, lacks};
     #[allow(unused_imports)]
     use std::ffi::{c_char, c_void};
 
-    #[inline(never)]
     fn without() -> adead_status {
-        guard(|| fail!(Unsupported, "this is a minimal build of adead, which has no profiler: build it without ADEAD_MINIMAL"))
+        lacks("no profiler")
     }
 
     #[unsafe(no_mangle)]
@@ -312,14 +327,12 @@ mod profile {
 #[cfg(not(feature = "programs"))]
 #[rustfmt::skip]
 mod program {
-    use crate::pointers::fail;
-    use crate::status::{adead_status, guard};
+    use super::{adead_status, lacks};
     #[allow(unused_imports)]
     use std::ffi::{c_char, c_void};
 
-    #[inline(never)]
     fn without() -> adead_status {
-        guard(|| fail!(Unsupported, "this is a minimal build of adead, which has no programs: build it without ADEAD_MINIMAL"))
+        lacks("no programs")
     }
 
     #[unsafe(no_mangle)]
@@ -369,14 +382,12 @@ mod program {
 #[cfg(not(feature = "nn"))]
 #[rustfmt::skip]
 mod safetensors {
-    use crate::pointers::fail;
-    use crate::status::{adead_status, guard};
+    use super::{adead_status, lacks};
     #[allow(unused_imports)]
     use std::ffi::{c_char, c_void};
 
-    #[inline(never)]
     fn without() -> adead_status {
-        guard(|| fail!(Unsupported, "this is a minimal build of adead, which has no layers: build it without ADEAD_MINIMAL"))
+        lacks("no layers")
     }
 
     #[unsafe(no_mangle)]

@@ -59,6 +59,47 @@ static void executed(void) {
   OK(adead_context_trim(context));
 }
 
+static void gradients(void) {
+  adead_chain *chain = NULL;
+  adead_compiled *plan = NULL;
+  adead_value from, still, square, product, sum, found[2] = {7, 7};
+  const float numbers[3] = {1.f, -2.f, 0.5f};
+  const size_t dims[1] = {3};
+  adead_tensor *given = NULL, *outputs[2] = {NULL, NULL};
+  const adead_tensor *inputs[1];
+  float got[3];
+  adead_value operands[2], by[2];
+  OK(adead_chain_create(context, &chain));
+  OK(adead_chain_input(chain, ADEAD_DTYPE_F32, dims, 1, &from));
+  operands[0] = operands[1] = from;
+  OK(adead_chain_op(chain, ADEAD_OP_MUL, operands, 2, NULL, &square));
+  OK(adead_chain_detach(chain, square, &still));
+  operands[1] = still;
+  OK(adead_chain_op(chain, ADEAD_OP_MUL, operands, 2, NULL, &product));
+  operands[0] = product, operands[1] = square;
+  OK(adead_chain_op(chain, ADEAD_OP_ADD, operands, 2, NULL, &product));
+  OK(adead_chain_op(chain, ADEAD_OP_SUM, &product, 1, NULL, &sum));
+  by[0] = from, by[1] = square;
+  FAILS(adead_chain_gradients(chain, product, by, 2, found), ADEAD_SHAPE_MISMATCH, "it must have one element");
+  FAILS(adead_chain_gradients(chain, sum, &sum, 1, NULL), ADEAD_INVALID_ARGUMENT, "gradients is NULL");
+  FAILS(adead_chain_gradients(chain, sum, NULL, 1, found), ADEAD_INVALID_ARGUMENT, "values is NULL");
+  FAILS(adead_chain_detach(chain, sum, NULL), ADEAD_INVALID_ARGUMENT, "out is NULL");
+  CHECK(found[0] == 7 && found[1] == 7);
+  /* Of x times x squared, which stands still, plus x squared: x squared + 2x, and 1. */
+  OK(adead_chain_gradients(chain, sum, by, 2, found));
+  OK(adead_chain_output(chain, found[0]));
+  OK(adead_chain_compile(chain, &plan));
+  OK(adead_tensor_create(ADEAD_DTYPE_F32, dims, 1, numbers, sizeof numbers, &given));
+  inputs[0] = given;
+  OK(adead_compiled_run(plan, inputs, 1, outputs, 1));
+  OK(adead_tensor_read(outputs[0], got, sizeof got));
+  CHECK(got[0] == 3.f && got[1] == 0.f && got[2] == 1.25f);
+  adead_tensor_destroy(outputs[0]);
+  adead_tensor_destroy(given);
+  adead_compiled_destroy(plan);
+  adead_chain_destroy(chain);
+}
+
 static void compiled(void) {
   adead_chain *chain = NULL;
   adead_compiled *plan = NULL;
@@ -181,6 +222,7 @@ int main(void) {
   w2 = tensor(values, 2, WIDE, N);
   single_calls();
   executed();
+  gradients();
   compiled();
   errors();
   adead_tensor_destroy(x);

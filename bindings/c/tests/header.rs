@@ -34,6 +34,7 @@ const SOURCES: &[&str] = &[
     "op",
     "dispatch",
     "chain",
+    "gradients",
     "elementwise",
     "matrix",
     "packed",

@@ -97,6 +97,14 @@ static void batches(const adead_context *context) {
   CHECK(!all && !loader && !buffer && !memory && data == words && index == 7 && bytes == 7);
 }
 
+static void gradients(void) {
+  static const char words[] = "this is a minimal build of adead, which has no gradients: build it without ADEAD_MINIMAL";
+  adead_value value = 7;
+  FAILS(adead_chain_detach(NULL, 7, &value), ADEAD_UNSUPPORTED, words);
+  FAILS(adead_chain_gradients(NULL, 7, &value, 1, &value), ADEAD_UNSUPPORTED, words);
+  CHECK(value == 7);
+}
+
 static void numbers(void) {
   static const char words[] = "this is a minimal build of adead, which has no matrices as numbers: build it without ADEAD_MINIMAL";
   adead_flat_handle matrix = 7;
@@ -194,6 +202,7 @@ int main(void) {
   texts(context);
   layers(context);
   batches(context);
+  gradients();
   numbers();
   OK(adead_relu(values, out, 3));
   CHECK(out[0] == 1 && out[1] == 0 && out[2] == 3);

@@ -424,6 +424,18 @@ void pipelines(const Context &ctx) {
   CHECK(OK(compiled.text()).find("matmul+add+gelu") != std::string::npos);
   CHECK(OK(compiled.dot()).find("\"step 1\" -> \"step 2\"") != std::string::npos);
 
+  // Gradients of the sum of x·x, of which one factor stands still, plus x.
+  Pipeline sums = ctx.pipeline();
+  Value of = sums.input(DType::f32, {3}).value();
+  Value still = OK(sums.detach());
+  Value loss = sums.mul(still).add(of).sum().value();
+  std::vector<Value> gradients = OK(sums.gradients({of}));
+  CHECK(gradients.size() == 1 && sums.value().get() == loss.get());
+  const std::vector<float> numbers{1.f, -2.f, .5f}, slopes{2.f, -1.f, 1.5f};
+  Compiled slope = OK(sums.begin(gradients[0]).compile());
+  CHECK(same(OK(slope.run({OK(ctx.tensor({3}, numbers))})), OK(ctx.tensor({3}, slopes))));
+  FAILS(ShapeMismatch, shape_mismatch, "it must have one element", ctx.pipeline().begin(x).gradients({in}));
+
   // Operands in the operation's order, optional ones among them; any number of them.
   FfnOptions options;
   options.b1 = &b1;

@@ -153,6 +153,24 @@ impl Pipeline {
         self.advance(env, |state| state.pipeline.reshape(state.current()?, &dims))
     }
 
+    /// Continues with a value of the same elements that no gradient passes through.
+    #[napi(ts_return_type = "this")]
+    pub fn detach(&self, env: Env) -> napi::Result<()> {
+        self.advance(env, |state| state.pipeline.detach(state.current()?))
+    }
+
+    /// Records the gradients of the current value, which has one element as a loss does, by values of this pipeline. The current
+    /// value stays. docs/training.md has the rule of each operation.
+    #[napi(ts_args_type = "values: readonly Value[]", ts_return_type = "Array<Value>")]
+    pub fn gradients(&self, env: Env, values: List<Of<Value>>) -> napi::Result<Vec<Value>> {
+        guard(env, || {
+            let state = &mut *self.state.borrow_mut();
+            let by: Vec<pipeline::Value> = values.0.iter().map(|value| value.inner).collect();
+            let gradients = state.pipeline.gradients(state.current()?, &by)?;
+            gradients.into_iter().map(|inner| Ok(Value { inner, meta: state.pipeline.meta(inner)? })).collect()
+        })
+    }
+
     /// Makes an earlier value of this pipeline the current value.
     #[napi(ts_args_type = "value: Value", ts_return_type = "this")]
     pub fn switch(&self, env: Env, value: Of<Value>) -> napi::Result<()> {

@@ -250,6 +250,20 @@ test('what a run is given must fit', async () => {
   })
 })
 
+test('gradients are values of the pipeline', () => {
+  const p = context.pipeline().input([3])
+  const x = p.value
+  const still = p.detach().value
+  const loss = p.switch(x).mul(still).add(x).sum({ axis: 'all' }).value
+  const [slope] = p.gradients([x])
+  assert.deepEqual([slope.dims, p.value.dims], [[3], loss.dims])
+  const found = p.switch(slope).compile().run(new Tensor(Float32Array.of(1, -2, 0.5), [3]))
+  same(found, new Tensor(Float32Array.of(2, -1, 1.5), [3]))
+  throws('shape_mismatch', /it must have one element/, () => p.switch(x).gradients([x]))
+  throws('invalid_argument', /another pipeline/, () => context.pipeline().input([]).gradients([x]))
+  throws('invalid_argument', /./, () => p.gradients([5]))
+})
+
 test('promises share a compiled pipeline', async () => {
   const w = floats(70, 70)
   const compiled = context.pipeline().input([3, 70]).matmul(w).relu().matmul(w).compile()

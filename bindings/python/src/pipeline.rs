@@ -177,6 +177,30 @@ impl PyPipeline {
         Ok(slf)
     }
 
+    /// Continues with a value of the same elements that no gradient passes through.
+    fn detach(slf: Bound<'_, PyPipeline>) -> Result<Bound<'_, PyPipeline>> {
+        {
+            let mut state = slf.get().lock();
+            let value = state.current()?;
+            state.value = Some(state.pipeline.detach(value)?);
+        }
+        Ok(slf)
+    }
+
+    /// Records the gradients of the current value, which has one element as a loss does, by values of this pipeline, and returns
+    /// them in a list. The current value stays. docs/training.md has the rule of each operation.
+    fn gradients<'py>(&self, py: Python<'py>, values: Vec<Bound<'py, PyValue>>) -> Result<Vec<Bound<'py, PyValue>>> {
+        let by: Vec<Value> = values.iter().map(|value| value.get().value).collect();
+        let found = {
+            let mut state = self.lock();
+            let loss = state.current()?;
+            let gradients = state.pipeline.gradients(loss, &by)?;
+            let described = |value| Ok(PyValue { value, meta: state.pipeline.meta(value)? });
+            gradients.into_iter().map(described).collect::<Result<Vec<_>>>()?
+        };
+        Ok(found.into_iter().map(|value| Bound::new(py, value)).collect::<PyResult<_>>()?)
+    }
+
     /// Makes an earlier value of this pipeline the current one.
     fn switch<'py>(slf: Bound<'py, PyPipeline>, value: &Bound<'py, PyValue>) -> Result<Bound<'py, PyPipeline>> {
         slf.get().advance(|pipeline| pipeline.operand(Operand::Value(value.get().value)))?;

@@ -75,7 +75,7 @@ def test_every_operation_is_a_method(ctx):
         "dequantize": (("q8_0",), {}),
     }
     # What takes another first operand than the matrix.
-    first = {"dot": row, "where": matrix < 2, "quantized_matmul": adead.Tensor.zeros(2, 32) + 1.5, "dequantize": blocks}
+    first = {"dot": row, "where": matrix < 2, "quantized_matmul": adead.Tensor.zeros((2, 32)) + 1.5, "dequantize": blocks}
     for name in adead.OPERATIONS:
         operands, attributes = cases.get(name, ((), {}))
         x = first.get(name, matrix)
@@ -250,6 +250,43 @@ def test_what_a_run_is_given_must_fit(ctx):
         with pytest.raises(error):
             compiled(*inputs)
     assert compiled.run(adead.Tensor.zeros((2, 3))).shape == (2, 3)
+
+
+def test_gradients(ctx):
+    p = ctx.pipeline().input((3,))
+    x = p.value
+    still = p.detach().value
+    loss = p.switch(x).mul(still).add(x).sum(axis="all").value
+    (slope,) = p.gradients([x])
+    assert (slope.shape, slope.dtype, p.value.shape) == ((3,), "f32", loss.shape)
+    found = p.switch(slope).compile().run(adead.Tensor([1.0, -2.0, 0.5]))
+    assert found.tolist() == [2.0, -1.0, 1.5]
+    with pytest.raises(adead.ShapeMismatchError, match="it must have one element"):
+        p.switch(x).gradients([x])
+    with pytest.raises(adead.InvalidArgumentError, match="does not depend on value 0"):
+        p.switch(x).round().sum(axis="all").gradients([x])
+    with pytest.raises(adead.InvalidArgumentError, match="another pipeline"):
+        ctx.pipeline().input(()).gradients([x])
+
+
+def test_a_layer_learns(ctx):
+    """Least squares in a compiled loop, as a user writes it."""
+    rng = numpy.random.default_rng(1)
+    x, true = rng.standard_normal((32, 3), dtype=numpy.float32), numpy.float32([[1.0], [-2.0], [0.5]])
+    p = ctx.pipeline().input((32, 3))
+    inputs = p.value
+    targets = p.input((32, 1)).value
+    w = p.input((3, 1)).value
+    error = p.switch(inputs).matmul(w).sub(targets).value
+    p.switch(error).mul(error).mean(axis="all").output()
+    (slope,) = p.gradients([w])
+    p.switch(slope).scale(0.2)
+    step = p.value
+    p.switch(w).sub(step).output()
+    compiled, weights = p.compile(), adead.Tensor.zeros((3, 1))
+    for _ in range(100):
+        loss, weights = compiled(x, x @ true, weights)
+    assert loss.item() < 1e-6 and numpy.allclose(weights.numpy(), true, atol=1e-3)
 
 
 def test_threads_share_a_compiled_pipeline(ctx):

@@ -9,6 +9,8 @@ pub mod log;
 pub mod nn;
 pub mod overlap;
 mod thread;
+#[cfg(feature = "train")]
+pub mod train;
 
 pub use after::{After, after};
 pub use batch::{Batch, Bytes};

@@ -51,6 +51,20 @@ pub const Pipeline = struct {
         return call.word(Value, c.adead_chain_reshape, .{ self.handle, @intFromEnum(value), dims.ptr, dims.len });
     }
 
+    /// Returns a value with the same elements that no gradient passes through.
+    pub fn detach(self: Pipeline, value: Value) Error!Value {
+        return call.word(Value, c.adead_chain_detach, .{ self.handle, @intFromEnum(value) });
+    }
+
+    /// Records the gradients of a value of one element, such as a loss, by values, and writes them to `out`, which must have as
+    /// many: docs/training.md.
+    pub fn gradients(self: Pipeline, loss: Value, values: []const Value, out: []Value) Error!void {
+        std.debug.assert(out.len == values.len);
+        const by: [*c]const c.adead_value = @ptrCast(values.ptr);
+        const found: [*c]c.adead_value = @ptrCast(out.ptr);
+        try check(c.adead_chain_gradients(self.handle, @intFromEnum(loss), by, values.len, found));
+    }
+
     /// Makes a value an output, in the order of these calls. Without any call, the last value is the output.
     pub fn output(self: Pipeline, value: Value) Error!void {
         try check(c.adead_chain_output(self.handle, @intFromEnum(value)));

@@ -516,6 +516,28 @@ test "pipelines" {
     try fails(error.ShapeMismatch, "input 0", compiled.run(&.{w}, &outputs));
 }
 
+test "gradients" {
+    if (library.minimal) return;
+    const ctx = try adead.Context.open("cpu", .{});
+    defer ctx.deinit();
+    const p = try ctx.pipeline();
+    defer p.deinit();
+    const from = try p.input(.f32, &.{3});
+    const product = try p.op(.mul, &.{ from, try p.detach(from) }, .{});
+    const loss = try p.op(.sum, &.{try p.op(.add, &.{ product, from }, .{})}, .{});
+    var slopes: [1]adead.Value = undefined;
+    try fails(error.ShapeMismatch, "it must have one element", p.gradients(product, &.{from}, &slopes));
+    try p.gradients(loss, &.{from}, &slopes);
+    try p.output(slopes[0]);
+    const compiled = try p.compile();
+    defer compiled.deinit();
+    const x = try Tensor.init(f32, &.{3}, &.{ 1, -2, 0.5 });
+    defer x.deinit();
+    var outputs: [1]Tensor = undefined;
+    try compiled.run(&.{x}, &outputs);
+    try expectSame(outputs[0], try Tensor.init(f32, &.{3}, &.{ 2, -1, 1.5 }));
+}
+
 test "where values are" {
     const ctx = try adead.Context.open("cpu", .{});
     defer ctx.deinit();

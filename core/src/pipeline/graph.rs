@@ -10,6 +10,8 @@ use crate::operand::Meta;
 use crate::ops::{Attrs, MetaList, Op};
 use crate::shape::Shape;
 use crate::tensor::Tensor;
+#[cfg(feature = "autograd")]
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -37,7 +39,10 @@ impl Value {
 pub struct Pipeline {
     context: Context,
     id: u32,
-    pub(super) graph: Graph,
+    pub(crate) graph: Graph,
+    /// The values that no gradient passes through.
+    #[cfg(feature = "autograd")]
+    pub(crate) detached: BTreeSet<u32>,
 }
 
 /// Operands as node numbers.
@@ -155,7 +160,13 @@ impl Context {
     /// Begins to record operations: see [`Pipeline`], and [`Chain`](super::Chain) for the short form.
     pub fn pipeline(&self) -> Pipeline {
         static NEXT: AtomicU32 = AtomicU32::new(0);
-        Pipeline { context: self.clone(), id: NEXT.fetch_add(1, Relaxed), graph: Graph::default() }
+        Pipeline {
+            context: self.clone(),
+            id: NEXT.fetch_add(1, Relaxed),
+            graph: Graph::default(),
+            #[cfg(feature = "autograd")]
+            detached: BTreeSet::new(),
+        }
     }
 }
 
@@ -176,11 +187,17 @@ impl Pipeline {
         Ok(Value { pipeline: self.id, node: node as u32 })
     }
 
-    pub(super) fn node(&self, value: Value) -> Result<u32> {
+    pub(crate) fn node(&self, value: Value) -> Result<u32> {
         if value.pipeline != self.id || value.node as usize >= self.graph.nodes.len() {
             fail!(InvalidArgument, "the value belongs to another pipeline");
         }
         Ok(value.node)
+    }
+
+    /// Returns the value of a node.
+    #[cfg(feature = "autograd")]
+    pub(crate) fn value_of(&self, node: u32) -> Value {
+        Value { pipeline: self.id, node }
     }
 
     /// Adds an input: a tensor that each run receives. Inputs are numbered in the order of these calls.

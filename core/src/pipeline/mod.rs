@@ -23,8 +23,10 @@ mod price;
 pub use cache::CacheUse;
 pub use chain::{Chain, ChainOperand as Operand};
 pub use compiled::Compiled;
+#[cfg(any(feature = "programs", feature = "autograd"))]
+pub(crate) use graph::Source;
 #[cfg(feature = "programs")]
-pub(crate) use graph::{Graph, Node, Source};
+pub(crate) use graph::{Graph, Node};
 pub use graph::{Pipeline, Value};
 #[cfg(feature = "programs")]
 pub(crate) use price::Prices;

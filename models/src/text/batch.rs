@@ -1,7 +1,7 @@
 //! Several texts at once.
 
+use super::decoder::Step;
 use super::generator::TextGenerator;
-use super::llama::Step;
 use super::options::{GenerateOptions, Generation};
 use super::run::Run;
 use super::sampling::Sampling;

@@ -1,10 +1,14 @@
-//! Keys and values of the tokens that a sequence has so far.
+//! Keys and values of the tokens that a sequence has so far, in host memory.
 
+use super::on_device::OnDevice;
 use adead::{Error, Result, Status};
+use std::ops::Range;
 
-/// The keys and values of a sequence, in host memory: for every layer `[head][capacity][values]`, so that what a head has so far
-/// is contiguous. The capacity doubles up to the model's context length.
+/// The keys and values of a sequence: for every layer `[head][capacity][values]`, so that what a head has so far is contiguous. The
+/// capacity doubles up to the model's context length. Or they are on a GPU.
 pub(crate) struct Cache {
+    /// Nothing is in host memory then.
+    pub on_device: Option<OnDevice>,
     layers: Vec<Layer>,
     length: usize,
     capacity: usize,
@@ -25,7 +29,12 @@ const FIRST: usize = 64;
 impl Cache {
     /// Makes the cache of a sequence without tokens.
     pub fn new(layers: usize, heads: usize, width: usize, most: usize) -> Cache {
-        Cache { layers: vec![Layer::default(); layers], length: 0, capacity: 0, most, heads, width }
+        Cache { on_device: None, layers: vec![Layer::default(); layers], length: 0, capacity: 0, most, heads, width }
+    }
+
+    /// Makes the cache of a sequence whose layers a GPU computes.
+    pub fn on_device(layers: usize, most: usize) -> Cache {
+        Cache { on_device: Some(OnDevice::new(layers)), ..Cache::new(0, 0, 0, most) }
     }
 
     /// Returns the number of tokens.
@@ -45,7 +54,7 @@ impl Cache {
             let text = format!("{needed} tokens exceed the model's context length of {}", self.most);
             return Err(Error::new(Status::InvalidArgument, text));
         }
-        if needed <= self.capacity {
+        if needed <= self.capacity || self.on_device.is_some() {
             return Ok(());
         }
         let mut capacity = self.capacity.max(FIRST);
@@ -99,9 +108,9 @@ impl Cache {
         }
     }
 
-    /// Returns the first `count` keys and values of a layer's head, each `[count, values]`.
-    pub fn read(&self, layer: usize, head: usize, count: usize) -> (&[f32], &[f32]) {
-        let (first, floats) = (head * self.capacity * self.width, count * self.width);
+    /// Returns the keys and values of a layer's head at some positions, each `[positions, values]`.
+    pub fn read(&self, layer: usize, head: usize, positions: Range<usize>) -> (&[f32], &[f32]) {
+        let (first, floats) = ((head * self.capacity + positions.start) * self.width, positions.len() * self.width);
         let Layer { keys, values } = &self.layers[layer];
         (&keys[first..][..floats], &values[first..][..floats])
     }
@@ -136,14 +145,14 @@ mod tests {
         }
         assert_eq!((cache.length(), cache.capacity), (285, 300));
         for (layer, head) in [(0, 0), (1, 1), (0, 2)] {
-            let (keys, values) = cache.read(layer, head, 285);
+            let (keys, values) = cache.read(layer, head, 0..285);
             let expected = |i: usize| (i / 2 * 100 + (2 * head + i % 2) * 10 + layer) as f32;
             assert!(keys.iter().enumerate().all(|(i, &key)| key == expected(i)), "{layer} {head}");
             assert!(values.iter().enumerate().all(|(i, &value)| value == -expected(i)), "{layer} {head}");
         }
         cache.truncate(64);
         fill(&mut cache, 1);
-        assert_eq!(cache.read(1, 1, 65).0[128..], [6421.0, 6431.0]);
+        assert_eq!(cache.read(1, 1, 64..65).0, [6421.0, 6431.0]);
     }
 
     #[test]

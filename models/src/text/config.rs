@@ -1,26 +1,13 @@
 //! A model's sizes and rules, from the metadata of its file.
 
+use super::architecture::Architecture;
 use super::rope::Scaling;
 use super::vocabulary::{Kind, Method, Vocabulary};
+use super::window::Window;
 use super::{fault, tokenizer};
 use crate::gguf::Gguf;
 use adead::{Result, Status};
 use std::path::Path;
-
-/// An architecture of `general.architecture`.
-pub(crate) struct Architecture {
-    pub name: &'static str,
-    /// Whether the pairs that positions rotate are neighbours; else they are of both halves.
-    pub interleaved: bool,
-}
-
-/// Decoders with RMS norms, rotated positions and gated feed-forward layers. Biases of queries, keys and values, and norms of
-/// queries and keys, are used where a file has them.
-const KNOWN: [Architecture; 3] = [
-    Architecture { name: "llama", interleaved: true },
-    Architecture { name: "qwen2", interleaved: false },
-    Architecture { name: "qwen3", interleaved: false },
-];
 
 /// What is known of a model before its weights are laid out.
 pub(crate) struct Config {
@@ -38,6 +25,9 @@ pub(crate) struct Config {
     pub eps: f32,
     pub rope_base: f64,
     pub scaling: Scaling,
+    /// The factor of attention's scores; 0 for 1/sqrt of a head's values.
+    pub score_scale: f32,
+    pub window: Option<Window>,
 }
 
 impl Config {
@@ -45,9 +35,8 @@ impl Config {
     pub fn read(gguf: &Gguf, path: &Path) -> Result<Config> {
         let unsupported = |text: String| Err(fault(Status::Unsupported, path, text));
         let name: &str = gguf.require("general.architecture")?;
-        let Some(architecture) = KNOWN.iter().find(|known| known.name == name) else {
-            let known: Vec<&str> = KNOWN.iter().map(|known| known.name).collect();
-            return unsupported(format!("the architecture is '{name}'; supported are {}", known.join(", ")));
+        let Some(architecture) = Architecture::of(name) else {
+            return unsupported(format!("the architecture is '{name}'; supported are {}", Architecture::names()));
         };
         let key = |rest: &str| format!("{name}.{rest}");
         let size = |rest: &str| gguf.require::<usize>(&key(rest));
@@ -95,13 +84,39 @@ impl Config {
             );
             return Err(fault(Status::InvalidArgument, path, text));
         }
-        // Up to the window's length it has no effect.
-        let window = optional("attention.sliding_window")?.filter(|&window| window > 0);
+        let length_of_window = optional("attention.sliding_window")?.filter(|&window| window > 0);
+        // Where an architecture has no layers with a window, one has no effect up to its length.
+        let (mut context_length, mut window, mut score_scale) = (length, None, 0.0);
+        match (&architecture.local, length_of_window) {
+            (Some(local), Some(length)) => {
+                let period = optional("attention.sliding_window_pattern")?.unwrap_or(local.period).max(1);
+                let rope_base = gguf.optional::<f64>(&key("rope.freq_base_swa"))?.unwrap_or(local.rope_base);
+                window = Some(Window { length, period, rope_base });
+                if layers == local.layers_scaled_by_width {
+                    score_scale = 1.0 / (width as f32 / heads as f32).sqrt();
+                }
+            }
+            (Some(_), None) => {
+                let text = format!("{} is missing or 0; it must be more than 0", key("attention.sliding_window"));
+                return Err(fault(Status::InvalidArgument, path, text));
+            }
+            (None, Some(window)) => context_length = length.min(window),
+            (None, None) => {}
+        }
+        for cap in ["attn_logit_softcapping", "final_logit_softcapping"] {
+            if let Some(cap_at) = gguf.optional::<f64>(&key(cap))?.filter(|&cap| cap > 0.0) {
+                return unsupported(format!("{} is {cap_at}; models without such a cap are supported", key(cap)));
+            }
+        }
         let eps: f32 = gguf.require(&key("attention.layer_norm_rms_epsilon"))?;
         let rope_base = gguf.optional::<f64>(&key("rope.freq_base"))?.unwrap_or(10_000.0);
-        if !(rope_base > 0.0 && rope_base.is_finite()) {
-            let text = format!("{} is {rope_base}; it must be more than 0", key("rope.freq_base"));
-            return Err(fault(Status::InvalidArgument, path, text));
+        for (base, rest) in
+            [(Some(rope_base), "rope.freq_base"), (window.map(|window| window.rope_base), "rope.freq_base_swa")]
+        {
+            if let Some(base) = base.filter(|base| !(*base > 0.0 && base.is_finite())) {
+                let text = format!("{} is {base}; it must be more than 0", key(rest));
+                return Err(fault(Status::InvalidArgument, path, text));
+            }
         }
         let factor = match gguf.optional::<f64>(&key("rope.scaling.factor"))? {
             None => gguf.optional::<f64>(&key("rope.scale_linear"))?,
@@ -129,10 +144,12 @@ impl Config {
             kv_heads,
             head_width,
             hidden,
-            context_length: window.map_or(length, |window| window.min(length)),
+            context_length,
             eps,
             rope_base,
             scaling,
+            score_scale,
+            window,
         })
     }
 }

@@ -3,8 +3,8 @@
 use super::cache::Cache;
 use super::config::{Config, vocabulary};
 use super::conversation::Conversation;
+use super::decoder::Decoder;
 use super::fault;
-use super::llama::Llama;
 use super::options::{GenerateOptions, Generation, OpenOptions, Progress};
 use super::run::Run;
 use super::stream::TextStream;
@@ -33,7 +33,7 @@ pub struct TextGenerator(Arc<Inner>);
 
 /// What clones share.
 pub(crate) struct Inner {
-    pub model: Llama,
+    pub model: Decoder,
     pub tokenizer: Tokenizer,
     /// The source of the chat template, if the file has one.
     template: Option<String>,
@@ -84,7 +84,7 @@ impl TextGenerator {
 
     /// Opens a model in a GGUF file, which is read into memory.
     ///
-    /// The architectures `llama`, `qwen2` and `qwen3` are supported, with the tokenizers `gpt2` (gpt-2, llama-bpe, qwen2, smollm)
+    /// The architectures `llama`, `qwen2`, `qwen3` and `gemma3` are supported, with the tokenizers `gpt2` (gpt-2, llama-bpe, qwen2, smollm)
     /// and `llama`.
     ///
     /// # Errors
@@ -136,12 +136,13 @@ impl TextGenerator {
         let context = context.undivided()?;
         let cpu = if context.is_host_only() { context.clone() } else { Context::open(DeviceKind::Cpu.name())? };
         let template = gguf.optional::<&str>("tokenizer.chat_template")?.map(str::to_owned);
-        let model = Llama::new(config, &Weights::new(gguf, path), &context)?;
+        let model = Decoder::new(config, &Weights::new(gguf, path), &context)?;
         let (words, rows) = (tokenizer.vocabulary().tokens.len(), model.vocabulary());
         if words > rows {
             let text = format!("the tokenizer has {words} tokens and the table of their embeddings {rows} rows");
             return Err(fault(Status::ShapeMismatch, path, text));
         }
+        model.prepare(context_length)?;
         let progress = options.progress.clone();
         Ok(TextGenerator(Arc::new(Inner { model, tokenizer, template, cpu, context_length, chunk, progress })))
     }

@@ -2,15 +2,16 @@
 //!
 //! [`TextGenerator`] opens a file and writes text: `docs/text-generation.md` is the guide.
 
+mod architecture;
 mod batch;
 mod blocks;
 mod cache;
 mod config;
 mod conversation;
+mod decoder;
 mod generator;
-mod llama;
+mod on_device;
 mod options;
-mod philox;
 mod pieces;
 mod rope;
 mod run;
@@ -22,6 +23,7 @@ mod template;
 mod tokenizer;
 mod vocabulary;
 mod weights;
+mod window;
 
 pub use conversation::Conversation;
 pub use generator::TextGenerator;

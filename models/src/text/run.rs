@@ -1,8 +1,8 @@
 //! A sequence on its way: what of it is computed, what comes next, when it ends.
 
 use super::cache::Cache;
+use super::decoder::{Step, Wanted};
 use super::generator::Inner;
-use super::llama::{Step, Wanted};
 use super::options::{Finish, GenerateOptions, Generation};
 use super::pieces::Utf8;
 use super::sampling::Sampling;

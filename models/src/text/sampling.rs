@@ -1,6 +1,6 @@
 //! Which token comes next: the most likely one, or one that a random number chooses.
 
-use super::philox::uniform;
+use adead::contract::uniform;
 use adead::{Context, Error, Result, Status, Tensor};
 use std::cmp::Ordering;
 

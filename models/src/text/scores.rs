@@ -1,7 +1,7 @@
 //! What a model says about texts that are given: logits, probabilities, hidden states.
 
+use super::decoder::{Step, Wanted};
 use super::generator::TextGenerator;
-use super::llama::{Step, Wanted};
 use adead::{Axis, Error, Result, Status, Tensor};
 
 /// Rows of logits that are in memory at once, where only a number of each is kept.

@@ -4,8 +4,9 @@
 use std::fmt::Write;
 
 /// Each source, the feature that it needs, and the name of what a build without that feature lacks.
-const LACKING: [(&str, &str, &str); 9] = [
+const LACKING: [(&str, &str, &str); 10] = [
     ("flat", "flat", "no matrices as numbers"),
+    ("gradients", "autograd", "no gradients"),
     ("loader", "overlap", "no batches"),
     ("log", "log", "no messages"),
     ("module", "nn", "no layers"),
@@ -25,16 +26,25 @@ pub fn without(source: impl Fn(&str) -> String) -> String {
         "//! The functions that a minimal build lacks: each says so.\n\n\
          // Generated from the sources of these functions by `ADEAD_BLESS=1 cargo test -p adead-c --test header`; don't edit.\n",
     );
+    let mut features: Vec<String> = LACKING.map(|(_, feature, _)| format!("feature = \"{feature}\"")).to_vec();
+    features.dedup();
+    write!(
+        text,
+        "\nuse crate::pointers::fail;\nuse crate::status::{{adead_status, guard}};\n\n\
+         #[cfg(not(all({})))]\n#[inline(never)]\n#[rustfmt::skip]\nfn lacks(what: &str) -> adead_status {{\n    \
+         guard(|| fail!(Unsupported, \"this is a minimal build of adead, which has {{what}}: build it without ADEAD_MINIMAL\"))\n\
+         }}\n",
+        features.join(", ")
+    )
+    .unwrap();
     let all = LACKING.map(|(name, ..)| source(name)).concat();
     for (name, feature, what) in LACKING {
         write!(
             text,
             "\n/// As in `{name}.rs`.\n#[cfg(not(feature = \"{feature}\"))]\n#[rustfmt::skip]\nmod {name} {{\n    \
-             use crate::pointers::fail;\n    use crate::status::{{adead_status, guard}};\n    \
-             #[allow(unused_imports)]\n    use std::ffi::{{c_char, c_void}};\n\n    #[inline(never)]\n    \
-             fn without() -> adead_status {{\n        \
-             guard(|| fail!(Unsupported, \"this is a minimal build of adead, which has {what}: build it without ADEAD_MINIMAL\"))\n    \
-             }}\n"
+             use super::{{adead_status, lacks}};\n    \
+             #[allow(unused_imports)]\n    use std::ffi::{{c_char, c_void}};\n\n    \
+             fn without() -> adead_status {{\n        lacks(\"{what}\")\n    }}\n"
         )
         .unwrap();
         for exported in source(name).split("#[unsafe(no_mangle)]").skip(1) {
@@ -73,6 +83,9 @@ fn plain(sources: &str, given: &str) -> String {
     }
     if KNOWN.contains(&given) {
         return given.into();
+    }
+    if given == "adead_value" {
+        return "u64".into();
     }
     if matches!(given, "adead_activation" | "adead_gelu_form" | "adead_block_format") {
         return "i32".into();

@@ -296,13 +296,16 @@ pub trait Kernel {
     unsafe fn run<S: Simd>(self) -> Self::Output;
 }
 
-/// Returns the instruction set of everything but products of f32. Without the feature `avx512` size matters most, so that is
-/// x86-64's baseline. Memory limits the speed of most of it.
+/// Whether size matters more than speed, as in the smallest library.
+pub const SMALLEST: bool = cfg!(all(target_arch = "x86_64", not(feature = "avx512")));
+
+/// Returns the instruction set of everything but products of f32: in the smallest library x86-64's baseline. Memory limits the
+/// speed of most of it.
 #[inline]
 pub fn beside_products(isa: Isa) -> Isa {
     match isa {
         Isa::Portable => isa,
-        _ if cfg!(all(target_arch = "x86_64", not(feature = "avx512"))) => Isa::Sse2,
+        _ if SMALLEST => Isa::Sse2,
         _ => isa,
     }
 }

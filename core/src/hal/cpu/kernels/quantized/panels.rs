@@ -65,6 +65,25 @@ unsafe fn put_four<S: Simd, const FOURS: bool>(to: Entry, i: usize, four: S::I) 
     }
 }
 
+/// Memory that is asked for ahead of its use, a few lines of the cache at a time: a processor waits if it asks for many at once.
+pub struct Ahead {
+    pub at: *const u8,
+    pub lines: usize,
+}
+
+impl Ahead {
+    #[inline(always)]
+    unsafe fn ask<S: Simd>(&mut self, lines: usize) {
+        let lines = lines.min(self.lines);
+        for line in 0..lines {
+            // SAFETY: a hint, for any address.
+            unsafe { S::prefetch_to_second(self.at.wrapping_add(64 * line).cast()) };
+        }
+        self.at = self.at.wrapping_add(64 * lines);
+        self.lines -= lines;
+    }
+}
+
 /// Unpacks `blocks` blocks of each lane's row. The first row's begin at `from`, and rows are `stride` bytes apart.
 ///
 /// # Safety
@@ -76,12 +95,16 @@ pub unsafe fn unpack<S: Simd, const FOURS: bool>(
     stride: usize,
     blocks: usize,
     to: &mut Panel,
+    ahead: &mut Ahead,
 ) {
     for block in 0..blocks {
         // SAFETY: blocks have these bytes; each read of 16 lies inside one.
         unsafe {
             let at = from.add(block * format.bytes());
             let head = S::columns(at, stride);
+            if format.elements() == 32 {
+                ahead.ask::<S>((S::LANES * format.bytes()).div_ceil(64));
+            }
             let elements = to.elements.as_mut_ptr().add(block * format.elements() / if FOURS { 4 } else { 2 });
             let (d, m) = (to.d[block].as_mut_ptr(), to.m[block].as_mut_ptr());
             match format {
@@ -121,7 +144,8 @@ pub unsafe fn unpack<S: Simd, const FOURS: bool>(
                     );
                     part_scales::<S>([head[1], head[2], head[3]], to);
                     let bits = (format == BlockFormat::Q5_K).then(|| at.add(16));
-                    fours_and_fives::<S, FOURS>(at.add(if bits.is_some() { 48 } else { 16 }), bits, stride, elements);
+                    let at = at.add(if bits.is_some() { 48 } else { 16 });
+                    fours_and_fives::<S, FOURS>(at, bits, stride, elements, ahead);
                 }
                 BlockFormat::Q6_K => {
                     let tail = S::columns(at.add(194), stride);
@@ -132,7 +156,7 @@ pub unsafe fn unpack<S: Simd, const FOURS: bool>(
                         put::<S>(&mut to.scales[byte], S::sar::<24>(S::shl::<24>(*four)));
                         *four = S::sar::<8>(*four);
                     }
-                    sixes::<S, FOURS>(at, stride, elements);
+                    sixes::<S, FOURS>(at, stride, elements, ahead);
                 }
             }
         }
@@ -167,7 +191,7 @@ pub unsafe fn unpack_rows(
         // An entry has elements 0 and 2 of four, the next 1 and 3.
         let elements = &mut to.elements[block * format.elements() / 2..];
         for (i, four) in values[..format.elements()].chunks_exact(4).enumerate() {
-            let pair = |low: i32, high: i32| low + middle(format) | (high + middle(format)) << 16;
+            let pair = |low: i32, high: i32| (low + middle(format)) | ((high + middle(format)) << 16);
             elements[2 * i][lane] = pair(four[0], four[2]);
             elements[2 * i + 1][lane] = pair(four[1], four[3]);
         }
@@ -228,6 +252,7 @@ unsafe fn fours_and_fives<S: Simd, const FOURS: bool>(
     bits: Option<*const u8>,
     stride: usize,
     elements: Entry,
+    ahead: &mut Ahead,
 ) {
     // SAFETY: the block has these bytes.
     unsafe {
@@ -237,6 +262,7 @@ unsafe fn fours_and_fives<S: Simd, const FOURS: bool>(
             fifths = both::<S>(bits, stride);
         }
         for group in 0..4 {
+            ahead.ask::<S>(S::LANES * 176 / 64 / 4);
             let mut bytes = both::<S>(at.add(32 * group), stride);
             for part in 2 * group..2 * group + 2 {
                 let mut fours = [low; 8];
@@ -258,13 +284,14 @@ unsafe fn fours_and_fives<S: Simd, const FOURS: bool>(
 
 /// Unpacks 256 elements of 6 bits: each half has 64 bytes of four low bits and, behind both of them, 32 of two high bits.
 #[inline(always)]
-unsafe fn sixes<S: Simd, const FOURS: bool>(at: *const u8, stride: usize, elements: Entry) {
+unsafe fn sixes<S: Simd, const FOURS: bool>(at: *const u8, stride: usize, elements: Entry, ahead: &mut Ahead) {
     // SAFETY: the block has these bytes.
     unsafe {
         for half in 0..2 {
             let low = [both::<S>(at.add(64 * half), stride), both::<S>(at.add(64 * half + 32), stride)];
             let mut high = both::<S>(at.add(128 + 32 * half), stride);
             for quarter in 0..4 {
+                ahead.ask::<S>((S::LANES * 210).div_ceil(64 * 8));
                 for i in 0..8 {
                     let bytes = low[quarter % 2][i];
                     let four = S::and_i(if quarter < 2 { bytes } else { S::sar::<4>(bytes) }, S::splat_i(0x0f0f_0f0f));

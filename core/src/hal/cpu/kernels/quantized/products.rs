@@ -1,16 +1,13 @@
 //! Products of cut rows with panels.
 
 use super::CHUNK;
-use super::panels::{Panel, middle, unpack, unpack_rows};
+use super::panels::{Ahead, Panel, middle, unpack, unpack_rows};
 use super::rows::Layout;
-use crate::hal::cpu::simd::{Kernel, Simd, unroll};
+use crate::hal::cpu::simd::{Kernel, SMALLEST, Simd, unroll};
 use crate::interrupt::Looks;
 
 /// The rows of x that are multiplied side by side.
 const SIDE_BY_SIDE: usize = 4;
-
-/// Whether size matters more than speed: rows are unpacked and multiplied one at a time.
-const SMALLEST: bool = cfg!(all(target_arch = "x86_64", not(feature = "avx512")));
 
 /// A part of the result: some cut rows of x by some rows of the matrix. With `FOURS`, four elements are multiplied at once in each lane,
 /// else two.
@@ -41,16 +38,10 @@ impl<const FOURS: bool> Kernel for Part<FOURS> {
             let there = S::LANES.min(columns - first);
             for start in (0..k).step_by(CHUNK) {
                 let blocks = CHUNK.min(k - start) / format.elements();
-                if !SMALLEST {
-                    // The next panel's bytes follow this one's. Its rows are read side by side, which no processor foresees.
-                    let next = w.wrapping_add((first + S::LANES) * row_bytes);
-                    let share = S::LANES * row_bytes;
-                    for at in (share * start / k..share * k.min(start + CHUNK) / k).step_by(64) {
-                        // SAFETY: a hint, for any address.
-                        unsafe { S::prefetch_to_second(next.wrapping_add(at).cast()) };
-                    }
-                }
                 let bytes = blocks * format.bytes();
+                // The next panel's bytes follow this one's. Its rows are read side by side, which no processor foresees.
+                let next = w.wrapping_add((first + S::LANES) * row_bytes + S::LANES * row_bytes * start / k);
+                let mut ahead = Ahead { at: next, lines: (S::LANES * bytes).div_ceil(64) };
                 // SAFETY: the rows of the matrix and of x have this chunk. Where there are fewer rows than lanes, the other lanes
                 // read what the copy has there.
                 unsafe {
@@ -65,9 +56,10 @@ impl<const FOURS: bool> Kernel for Part<FOURS> {
                     }
                     match SMALLEST {
                         true => unpack_rows(format, from, stride, there, blocks, &mut panel),
-                        false => unpack::<S, FOURS>(format, from, stride, blocks, &mut panel),
+                        false => unpack::<S, FOURS>(format, from, stride, blocks, &mut panel, &mut ahead),
                     }
                     let mut row = 0;
+                    // The smallest library has one way for all rows.
                     while !SMALLEST && row + SIDE_BY_SIDE <= rows {
                         let x = x.add(row * layout.words);
                         chunk::<S, SIDE_BY_SIDE, FOURS>(&layout, &panel, x, start, blocks, &mut totals[row..]);

@@ -3,6 +3,8 @@
 //! Scores are computed transposed, as one row of queries for each key, so each vector lane belongs to one query.
 //! Maxima, exponentials and sums then go along the keys, and no operation combines lanes of a vector.
 
+mod few;
+
 use super::gemm::{Block, Epilogue, Matrix, Packing, Transpose};
 use super::normalise::DivideBy;
 use super::{Call, Exec, Shared};
@@ -12,6 +14,7 @@ use crate::hal::cpu::simd::{self, Kernel, Simd, dispatch};
 use crate::interrupt;
 use crate::ops::AttentionPlan;
 use crate::shape::MAX_RANK;
+use few::Few;
 
 /// The query rows of a group, and the length of a row of scores.
 const QUERIES: usize = 64;
@@ -40,6 +43,9 @@ pub(super) fn attention(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> 
     };
     let pointer = |i| call.f32(i).map(|p| Shared(p.cast_mut()));
     let (q, k, v, mask, out) = (pointer(0)?, pointer(1)?, pointer(2)?, pointer(3)?, Shared(call.out()?));
+    if Few::fits(&plan) {
+        return Few { plan: &plan, scale, causal, q, k, v, mask, mask_strides, out }.compute(exec);
+    }
     let packing = PACKING.scratch(exec.isa, KEY_BLOCK, QUERIES, width).max(PACKING.scratch(
         exec.isa,
         QUERIES,

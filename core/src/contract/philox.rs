@@ -7,7 +7,7 @@ const KEY_STEPS: [u32; 2] = [0x9e37_79b9, 0xbb67_ae85];
 const ROUNDS: usize = 10;
 
 /// Returns the four words of a counter under a key.
-pub(crate) fn philox(mut counter: [u32; 4], mut key: [u32; 2]) -> [u32; 4] {
+pub fn philox(mut counter: [u32; 4], mut key: [u32; 2]) -> [u32; 4] {
     for _ in 0..ROUNDS {
         let products = [0, 1].map(|i| u64::from(MULTIPLIERS[i]) * u64::from(counter[2 * i]));
         let [high, low] = [products.map(|product| (product >> 32) as u32), products.map(|product| product as u32)];
@@ -17,9 +17,9 @@ pub(crate) fn philox(mut counter: [u32; 4], mut key: [u32; 2]) -> [u32; 4] {
     counter
 }
 
-/// Returns the number in [0, 1), a multiple of 2⁻²⁴, for the token at a position of a sequence: the first word of the counter
+/// Returns the number in [0, 1), a multiple of 2⁻²⁴, at a position of a sequence: the first word of the counter
 /// (position, the sequence's low and high word, 0) under the key (the seed's low and high word).
-pub(crate) fn uniform(seed: u64, sequence: u64, position: u32) -> f32 {
+pub fn uniform(seed: u64, sequence: u64, position: u32) -> f32 {
     let words = |number: u64| [number as u32, (number >> 32) as u32];
     let [low, high] = words(sequence);
     let [word, ..] = philox([position, low, high, 0], words(seed));

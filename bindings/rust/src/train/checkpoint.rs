@@ -1,0 +1,118 @@
+//! Checkpoints: a trainer's state in a safetensors file.
+
+use super::trainer::Trainer;
+use crate::nn::Weights;
+use adead_core::{Error, Result, Status, Tensor};
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+/// The numbers of a trainer in a checkpoint: the step and the seed, in words of 16 bits, lowest first, which f32 has exactly.
+const COUNTERS: &str = "training.counters";
+
+fn words(numbers: [u64; 2]) -> Vec<f32> {
+    numbers.iter().flat_map(|number| (0..4).map(move |word| (number >> (16 * word) & 0xffff) as f32)).collect()
+}
+
+fn numbers(words: &[f32]) -> [u64; 2] {
+    [0, 4].map(|first| (0..4).map(|word| (words[first + word] as u64) << (16 * word)).sum())
+}
+
+impl Trainer {
+    /// Writes the parameters, the optimiser's tensors and the step to a safetensors file, which replaces an older one at once.
+    /// Parameters have their own names, so the file is also a file of weights. `io` if it can't be written,
+    /// `invalid_argument` between the shards of a batch.
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        if self.accumulated() > 0 {
+            let text = "a batch is under way: apply it before the trainer is saved";
+            return Err(Error::new(Status::InvalidArgument, text.to_owned()));
+        }
+        let counters = Tensor::new(&words([self.step, self.seed()]), &[8])?;
+        let mut tensors = self.parameters();
+        tensors.extend(self.named_states().into_iter().zip(self.states.iter().cloned()));
+        tensors.push((COUNTERS.into(), counters));
+        write(path.as_ref(), &mut tensors)
+    }
+
+    /// Continues from a checkpoint of a trainer of the same network and optimiser: the next steps have the bits that they would
+    /// have had there. After an error nothing has changed.
+    ///
+    /// # Errors
+    /// `io` and `invalid_argument` as [`Weights::open`], and where a tensor is missing or the seed is another one;
+    /// `shape_mismatch` for a tensor of another shape.
+    pub fn load(&mut self, path: impl AsRef<Path>) -> Result<()> {
+        let weights = Weights::open(path.as_ref())?;
+        let [step, seed] = numbers(weights.tensor(COUNTERS, &[8])?.as_slice::<f32>()?);
+        if seed != self.seed() {
+            let text = format!("{}: its seed is {seed}, and the trainer's {}", weights.path().display(), self.seed());
+            return Err(Error::new(Status::InvalidArgument, text));
+        }
+        let read =
+            |name: &str, like: &Tensor| weights.tensor(name, like.dims()).and_then(|tensor| self.placed(&tensor));
+        let parameters =
+            self.parameters().iter().map(|(name, tensor)| read(name, tensor)).collect::<Result<Vec<_>>>()?;
+        let states = self.named_states();
+        let states =
+            states.iter().zip(&self.states).map(|(name, tensor)| read(name, tensor)).collect::<Result<Vec<_>>>()?;
+        (self.parameters, self.states, self.step) = (parameters, states, step);
+        Ok(())
+    }
+}
+
+/// Writes tensors of f32 sorted by name.
+fn write(path: &Path, tensors: &mut [(String, Tensor)]) -> Result<()> {
+    tensors.sort_by(|a, b| a.0.cmp(&b.0));
+    let (mut header, mut end) = (String::from("{"), 0);
+    for (i, (name, tensor)) in tensors.iter().enumerate() {
+        let begin = end;
+        end += 4 * tensor.shape().elements();
+        let comma = if i > 0 { "," } else { "" };
+        let dims = tensor.dims();
+        let _ = write!(
+            header,
+            "{comma}{}:{{\"dtype\":\"F32\",\"shape\":{dims:?},\"data_offsets\":[{begin},{end}]}}",
+            quoted(name)
+        );
+    }
+    header.push('}');
+    while header.len() % 8 != 0 {
+        header.push(' ');
+    }
+    let mut unfinished = path.as_os_str().to_owned();
+    unfinished.push(".part");
+    let unfinished = Path::new(&unfinished);
+    let all = || -> std::result::Result<(), std::io::Error> {
+        let mut file = BufWriter::new(File::create(unfinished)?);
+        file.write_all(&(header.len() as u64).to_le_bytes())?;
+        file.write_all(header.as_bytes())?;
+        for (_, tensor) in &*tensors {
+            let values = tensor.as_slice::<f32>().map_err(|error| std::io::Error::other(error.to_string()))?;
+            for value in values {
+                file.write_all(&value.to_le_bytes())?;
+            }
+        }
+        file.into_inner()?.sync_all()?;
+        fs::rename(unfinished, path)
+    };
+    all().map_err(|error| {
+        let _ = fs::remove_file(unfinished);
+        Error::new(Status::Io, format!("{}: {error}", path.display()))
+    })
+}
+
+/// A string of JSON.
+fn quoted(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => quoted.extend(['\\', c]),
+            c if c < ' ' => {
+                let _ = write!(quoted, "\\u{:04x}", c as u32);
+            }
+            c => quoted.push(c),
+        }
+    }
+    quoted.push('"');
+    quoted
+}

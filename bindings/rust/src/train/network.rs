@@ -1,0 +1,210 @@
+//! A network: a pipeline that is recorded, with its parameters by name.
+
+use super::random;
+use super::replay::{Replay, Slot};
+use crate::nn::Weights;
+use adead_core::pipeline::{Pipeline, Value};
+use adead_core::{Attrs, Context, DType, Error, Meta, Op, Result, Status, Tensor};
+
+/// How a parameter begins. Drawn ones are functions of the network's seed and of the number of parameters before.
+#[derive(Clone, Debug)]
+pub enum Init {
+    /// Every element is this number.
+    Constant(f32),
+    /// Uniform between −bound and bound.
+    Uniform(f32),
+    /// Normal with mean 0 and this standard deviation: twelve uniform numbers added up.
+    Normal(f32),
+    /// These values.
+    Tensor(Tensor),
+}
+
+/// A parameter: what a trainer changes.
+#[derive(Clone)]
+pub(super) struct Parameter {
+    pub name: String,
+    pub value: Value,
+    pub tensor: Tensor,
+}
+
+/// Records a network on a context. [`layers`](super::layers) and [`losses`](super::losses) record parts of it,
+/// [`op`](Network::op) and [`pipeline`](Network::pipeline) any operation.
+pub struct Network {
+    pub(super) pipeline: Pipeline,
+    pub(super) parameters: Vec<Parameter>,
+    /// By the pipeline's inputs: what each of them receives.
+    pub(super) slots: Vec<Slot>,
+    /// The batch's tensors.
+    pub(super) inputs: Vec<Meta>,
+    pub(super) seed: u64,
+    training: bool,
+    weights: Option<Weights>,
+}
+
+fn invalid<T>(text: String) -> Result<T> {
+    Err(Error::new(Status::InvalidArgument, text))
+}
+
+impl Network {
+    /// Begins a network to be trained. Its parameters and dropout are drawn by the seed.
+    pub fn new(context: &Context, seed: u64) -> Network {
+        Network {
+            pipeline: context.pipeline(),
+            parameters: Vec::new(),
+            slots: Vec::new(),
+            inputs: Vec::new(),
+            seed,
+            training: true,
+            weights: None,
+        }
+    }
+
+    /// Begins a network that only computes: without dropout, with the parameters that a [`Predictor`] is given.
+    pub fn for_prediction(context: &Context) -> Network {
+        Network { training: false, ..Network::new(context, 0) }
+    }
+
+    /// Takes parameters from a file where it has one of their name, instead of drawing them.
+    #[must_use]
+    pub fn with_weights(mut self, weights: &Weights) -> Network {
+        self.weights = Some(weights.clone());
+        self
+    }
+
+    /// Whether the network is recorded to be trained.
+    pub fn is_training(&self) -> bool {
+        self.training
+    }
+
+    /// The pipeline, for operations that are not layers.
+    pub fn pipeline(&mut self) -> &mut Pipeline {
+        &mut self.pipeline
+    }
+
+    /// Returns a value's dimensions.
+    pub fn dims(&self, value: Value) -> Result<Vec<usize>> {
+        Ok(self.pipeline.meta(value)?.shape.dims().to_vec())
+    }
+
+    /// Adds a tensor of the batch, in the order of these calls.
+    pub fn input(&mut self, dtype: DType, dims: &[usize]) -> Result<Value> {
+        let value = self.pipeline.input(dtype, dims)?;
+        self.slots.push(Slot::Batch(self.inputs.len()));
+        self.inputs.push(self.pipeline.meta(value)?);
+        Ok(value)
+    }
+
+    /// Adds a parameter of f32. `invalid_argument` if there is one of the name, or the name is a trainer's own.
+    pub fn parameter(&mut self, name: &str, dims: &[usize], init: &Init) -> Result<Value> {
+        if self.parameters.iter().any(|parameter| parameter.name == name) {
+            return invalid(format!("there is a parameter '{name}' already"));
+        }
+        if name.is_empty() || name.starts_with("training.") {
+            return invalid(format!("a parameter can't have the name '{name}'"));
+        }
+        let number = self.parameters.len() as u32;
+        let stored = self.weights.as_ref().filter(|weights| weights.contains(name));
+        let tensor = match (stored, init) {
+            (Some(weights), _) => weights.tensor(name, dims)?,
+            (None, Init::Constant(number)) => Tensor::new(&vec![*number; dims.iter().product()], dims)?,
+            (None, Init::Uniform(bound)) => random::uniform(self.seed, number, dims, *bound)?,
+            (None, Init::Normal(deviation)) => random::normal(self.seed, number, dims, *deviation)?,
+            (None, Init::Tensor(tensor)) if tensor.dims() == dims && tensor.dtype() == DType::F32 => tensor.clone(),
+            (None, Init::Tensor(tensor)) => {
+                let text = format!(
+                    "the parameter '{name}' is f32 of {dims:?} and was given {} of {:?}",
+                    tensor.dtype(),
+                    tensor.dims()
+                );
+                return Err(Error::new(Status::ShapeMismatch, text));
+            }
+        };
+        let value = self.pipeline.input(DType::F32, dims)?;
+        self.slots.push(Slot::Parameter(self.parameters.len()));
+        self.parameters.push(Parameter { name: name.into(), value, tensor });
+        Ok(value)
+    }
+
+    /// Records an operation without attributes.
+    pub fn op(&mut self, op: Op, operands: &[Value]) -> Result<Value> {
+        self.op_with(op, &Attrs::DEFAULT, operands)
+    }
+
+    /// Records an operation.
+    pub fn op_with(&mut self, op: Op, attrs: &Attrs, operands: &[Value]) -> Result<Value> {
+        let operands: Vec<Option<Value>> = operands.iter().copied().map(Some).collect();
+        self.pipeline.op(op, attrs, &operands)
+    }
+
+    /// Sets elements to 0 with a probability in training, and divides the others by 1 − probability. `invalid_argument` for a
+    /// probability outside [0, 1).
+    pub fn dropout(&mut self, x: Value, probability: f32) -> Result<Value> {
+        if !(0.0..1.0).contains(&probability) {
+            return invalid(format!("a dropout of {probability}: it must be at least 0 and below 1"));
+        }
+        if !self.training || probability == 0.0 {
+            return Ok(x);
+        }
+        let dims = self.dims(x)?;
+        let mask = self.pipeline.input(DType::F32, &dims)?;
+        let number = self.slots.iter().filter(|slot| matches!(slot, Slot::Dropout { .. })).count() as u32;
+        self.slots.push(Slot::Dropout { number, dims, probability });
+        self.op(Op::Mul, &[x, mask])
+    }
+}
+
+/// A network that only computes, compiled.
+pub struct Predictor {
+    replay: Replay,
+    names: Vec<(String, Vec<usize>)>,
+    inputs: Vec<Meta>,
+}
+
+impl Predictor {
+    /// Compiles a network for these results.
+    pub fn new(mut network: Network, outputs: &[Value]) -> Result<Predictor> {
+        for &output in outputs {
+            network.pipeline.output(output)?;
+        }
+        let names = network.parameters.iter().map(|it| (it.name.clone(), it.tensor.dims().to_vec())).collect();
+        let replay = Replay::new(network.pipeline, network.slots)?;
+        Ok(Predictor { replay, names, inputs: network.inputs })
+    }
+
+    /// Computes the results for a batch, with the parameters of these names. `invalid_argument` if one is missing.
+    pub fn run(&self, parameters: &[(String, Tensor)], batch: &[&Tensor]) -> Result<Vec<Tensor>> {
+        check_batch(&self.inputs, batch)?;
+        let own = self.names.iter().map(|(name, dims)| {
+            let found = parameters.iter().find(|(other, tensor)| other == name && tensor.dims() == dims);
+            found.map(|(_, tensor)| tensor.clone()).ok_or_else(|| {
+                Error::new(Status::InvalidArgument, format!("there is no parameter '{name}' of the shape {dims:?}"))
+            })
+        });
+        let own = own.collect::<Result<Vec<_>>>()?;
+        self.replay.run(|slot| match slot {
+            Slot::Batch(i) => Ok(batch[*i].clone()),
+            Slot::Parameter(i) => Ok(own[*i].clone()),
+            _ => invalid("a network for prediction has no such input".into()),
+        })
+    }
+}
+
+/// Checks a batch against the network's inputs.
+pub(super) fn check_batch(inputs: &[Meta], batch: &[&Tensor]) -> Result<()> {
+    if batch.len() != inputs.len() {
+        return invalid(format!("the network has {} inputs and was given {} tensors", inputs.len(), batch.len()));
+    }
+    for (i, (tensor, meta)) in batch.iter().zip(inputs).enumerate() {
+        if tensor.dtype() != meta.dtype || *tensor.shape() != meta.shape {
+            let text = format!(
+                "input {i} is {} of {:?}; the network was recorded for {} of {:?}",
+                tensor.dtype(),
+                tensor.dims(),
+                meta.dtype,
+                meta.shape.dims()
+            );
+            return Err(Error::new(Status::ShapeMismatch, text));
+        }
+    }
+    Ok(())
+}

