@@ -18,7 +18,8 @@ pub fn build(b: *std.Build) void {
     const cargo = b.option([]const u8, "cargo", "The cargo that builds it (default: cargo)") orelse "cargo";
     const folder = b.option([]const u8, "cargo-target-dir", "Where cargo builds (default: target/ of the sources)");
     const minimal = b.option(bool, "minimal", "Without CUDA, AVX-512, profiles, messages, batches, settings files, programs and layers (default: false)") orelse false;
-    const library = if (prefix) |it| installed(b, it) else built(b, cargo, folder, minimal);
+    const gradients = b.option(bool, "gradients", "With gradients of pipelines (default: false)") orelse false;
+    const library = if (prefix) |it| installed(b, it) else built(b, cargo, folder, minimal, gradients);
     // For projects that translate the header themselves, for example by @cImport.
     b.addNamedLazyPath("include", library.include);
     b.addNamedLazyPath("lib", library.folder);
@@ -47,7 +48,7 @@ pub fn build(b: *std.Build) void {
         .optimize = optimize,
         .imports = &.{.{ .name = "c", .module = c }},
     });
-    tests(b, adead, library.include, minimal, target, optimize);
+    tests(b, adead, library.include, minimal, gradients, target, optimize);
 }
 
 fn installed(b: *std.Build, prefix: []const u8) Library {
@@ -56,12 +57,13 @@ fn installed(b: *std.Build, prefix: []const u8) Library {
 }
 
 /// Builds the library with cargo. It always runs, because only cargo knows whether something changed.
-fn built(b: *std.Build, cargo: []const u8, folder: ?[]const u8, minimal: bool) Library {
+fn built(b: *std.Build, cargo: []const u8, folder: ?[]const u8, minimal: bool, gradients: bool) Library {
     const to: std.Build.LazyPath = if (folder) |it| .{ .cwd_relative = it } else b.path("../../target");
     const run = b.addSystemCommand(&.{ cargo, "build", "--locked", "--quiet", "-p", "adead-artifact" });
     const profile = if (minimal) "minimal" else "release";
     run.addArgs(&.{ "--profile", profile });
     if (minimal) run.addArg("--no-default-features");
+    if (gradients) run.addArgs(&.{ "--features", "autograd" });
     run.addArg("--manifest-path");
     run.addFileArg(b.path("../../Cargo.toml"));
     run.addArg("--target-dir");
@@ -89,6 +91,7 @@ fn tests(
     adead: *std.Build.Module,
     include: std.Build.LazyPath,
     minimal: bool,
+    gradients: bool,
     target: std.Build.ResolvedTarget,
     optimize: std.builtin.OptimizeMode,
 ) void {
@@ -96,6 +99,7 @@ fn tests(
     const on_cpu = program(b, "tests/api.zig", adead, target, optimize);
     const library = b.addOptions();
     library.addOption(bool, "minimal", minimal);
+    library.addOption(bool, "gradients", gradients);
     on_cpu.addImport("library", library.createModule());
     const api = b.addRunArtifact(b.addTest(.{ .root_module = on_cpu }));
     step.dependOn(&api.step);

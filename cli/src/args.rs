@@ -129,6 +129,9 @@ pub enum Command {
     /// Train a network as a job's file says
     #[cfg(feature = "models")]
     Train(crate::train::TrainArgs),
+    /// Write a GGUF file from a folder of Hugging Face, or from a GGUF file with values stored in another way
+    #[cfg(feature = "models")]
+    Convert(crate::convert::ConvertArgs),
     /// Write a shell's completions to stdout
     Completions(CompletionsArgs),
 }
@@ -137,7 +140,7 @@ impl Command {
     /// Whether the command uses a device.
     pub fn computes(&self) -> bool {
         #[cfg(feature = "models")]
-        if matches!(self, Command::Gguf(_)) {
+        if matches!(self, Command::Gguf(_) | Command::Convert(_)) {
             return false;
         }
         !matches!(self, Command::Asm(_) | Command::Disasm(_) | Command::Kernel(_) | Command::Completions(_))

@@ -8,6 +8,8 @@ mod calibrate;
 mod chat;
 #[cfg(feature = "models")]
 mod compare;
+#[cfg(feature = "models")]
+mod convert;
 mod dispatch;
 #[cfg(feature = "models")]
 mod embed;
@@ -96,6 +98,8 @@ fn execute(cli: &Cli) -> failure::Result<()> {
         Command::Gguf(args) => gguf::show(args),
         #[cfg(feature = "models")]
         Command::Train(args) => train::run(args, device),
+        #[cfg(feature = "models")]
+        Command::Convert(args) => convert::run(args),
         Command::Completions(args) => {
             let mut script = Vec::new();
             clap_complete::generate(args.shell, &mut Cli::command(), "adead", &mut script);

@@ -50,10 +50,7 @@ pub fn run(args: &TrainArgs, device: &DeviceArgs) -> Result<()> {
     let context = device.open()?;
     let (mut progress, start) = (Progress::new(), Instant::now());
     let mut begun = None;
-    if !args.json {
-        failure::write(b"epoch      loss  held out  accuracy  seconds\n")?;
-    }
-    let mut written = Ok(());
+    let (mut header, mut written) = ("epoch      loss  held out  accuracy  seconds\n", Ok(()));
     let outcome = job.run(&context, args.resume, &mut |event| {
         match event {
             Event::Step { epoch, step, steps, loss } => {
@@ -65,7 +62,10 @@ pub fn run(args: &TrainArgs, device: &DeviceArgs) -> Result<()> {
             }
             Event::Epoch(epoch) if !args.json => {
                 progress.clear();
-                written = failure::write(line(epoch).as_bytes());
+                let text = std::mem::take(&mut header).to_owned() + &line(epoch);
+                if written.is_ok() {
+                    written = failure::write(text.as_bytes());
+                }
             }
             Event::Epoch(_) => {}
         }

@@ -394,6 +394,21 @@ adead_status adead_text_embed(const adead_text_generator *generator,
                               float *values,
                               size_t capacity);
 
+/// Writes `count` values as blocks of a format, such as `ADEAD_BLOCK_FORMAT_Q4_0`, and the number of the blocks' bytes to `*size`.
+/// `blocks` has room for `capacity` bytes; if it is NULL, only the number is written. Rows of a matrix may be written together: the
+/// result is what `adead_tensor_quantized_matmul` takes as a u8 tensor `[rows, bytes of a row]`. The same values give the same bytes
+/// everywhere.
+///
+/// `shape_mismatch` if the values are not whole blocks, `invalid_argument` if there is too little room, and with the position for a
+/// value that is NaN or infinite and a block whose scale is beyond 65504.
+ADEAD_API
+adead_status adead_quantize(const float *values,
+                            size_t count,
+                            adead_block_format format,
+                            void *blocks,
+                            size_t capacity,
+                            size_t *size);
+
 #ifdef __cplusplus
 }  // extern "C"
 #endif  // __cplusplus

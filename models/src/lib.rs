@@ -1,7 +1,9 @@
 #![doc = include_str!("../README.md")]
 
+pub mod convert;
 pub mod gguf;
 mod sentences;
+mod spread;
 pub mod text;
 pub mod train;
 

@@ -331,15 +331,19 @@ class Model:
         return [(7 + 31 * i + i * i) % self.words for i in range(self.length)]
 
 
-def files():
+def models():
     llama = Model("llama", 2026, byte_pairs(), (3, 64, 4, 2, 16, 96),
                   {"words": "Q8_0", "layers": ["Q4_1", "Q4_0", "Q8_0"]}, {"interleaved"})  # fmt: skip
     qwen3 = Model("qwen3", 2027, by_scores(True), (2, 32, 4, 2, 8, 48),
                   {"words": "F16", "layers": ["F32", "BF16"]}, {"norms", "biases", "factors", "head"})  # fmt: skip
     gemma3 = Model("gemma3", 2028, by_scores(False), (3, 32, 4, 1, 12, 48),
                    {"words": "F16", "layers": ["F16", "BF16", "F16"]}, {"norms", "gemma"})  # fmt: skip
+    return llama, qwen3, gemma3
+
+
+def files():
     written = {}
-    for model in (llama, qwen3, gemma3):
+    for model in models():
         rows = model.logits(model.tokens())
         header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({len(rows)}, {model.words}), }}".ljust(117) + "\n"
         values = [value for row in rows for value in row]
@@ -359,4 +363,5 @@ def main():
         print(f"{name}: {len(contents)} bytes")
 
 
-main()
+if __name__ == "__main__":
+    main()

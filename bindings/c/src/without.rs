@@ -2,26 +2,25 @@
 
 // Generated from the sources of these functions by `ADEAD_BLESS=1 cargo test -p adead-c --test header`; don't edit.
 
-use crate::pointers::fail;
-use crate::status::{adead_status, guard};
-
 #[cfg(not(all(feature = "flat", feature = "autograd", feature = "overlap", feature = "log", feature = "nn", feature = "programs", feature = "overlap", feature = "profile", feature = "programs", feature = "nn")))]
 #[inline(never)]
 #[rustfmt::skip]
-fn lacks(what: &str) -> adead_status {
-    guard(|| fail!(Unsupported, "this is a minimal build of adead, which has {what}: build it without ADEAD_MINIMAL"))
+fn lacks(build: &str, what: &str, how: &str) -> crate::status::adead_status {
+    use crate::pointers::fail;
+    crate::status::guard(|| fail!(Unsupported, "this is {build} of adead, which has {what}: build it {how}"))
 }
 
 /// As in `flat.rs`.
 #[cfg(not(feature = "flat"))]
 #[rustfmt::skip]
 mod flat {
-    use super::{adead_status, lacks};
+    use super::lacks;
+    use crate::status::adead_status;
     #[allow(unused_imports)]
     use std::ffi::{c_char, c_void};
 
     fn without() -> adead_status {
-        lacks("no matrices as numbers")
+        lacks("a minimal build", "no matrices as numbers", "without ADEAD_MINIMAL")
     }
 
     #[unsafe(no_mangle)]
@@ -92,12 +91,13 @@ mod flat {
 #[cfg(not(feature = "autograd"))]
 #[rustfmt::skip]
 mod gradients {
-    use super::{adead_status, lacks};
+    use super::lacks;
+    use crate::status::adead_status;
     #[allow(unused_imports)]
     use std::ffi::{c_char, c_void};
 
     fn without() -> adead_status {
-        lacks("no gradients")
+        lacks("a build", "no gradients", "with ADEAD_GRADIENTS")
     }
 
     #[unsafe(no_mangle)]
@@ -111,12 +111,13 @@ mod gradients {
 #[cfg(not(feature = "overlap"))]
 #[rustfmt::skip]
 mod loader {
-    use super::{adead_status, lacks};
+    use super::lacks;
+    use crate::status::adead_status;
     #[allow(unused_imports)]
     use std::ffi::{c_char, c_void};
 
     fn without() -> adead_status {
-        lacks("no batches")
+        lacks("a minimal build", "no batches", "without ADEAD_MINIMAL")
     }
 
     #[unsafe(no_mangle)]
@@ -133,12 +134,13 @@ mod loader {
 #[cfg(not(feature = "log"))]
 #[rustfmt::skip]
 mod log {
-    use super::{adead_status, lacks};
+    use super::lacks;
+    use crate::status::adead_status;
     #[allow(unused_imports)]
     use std::ffi::{c_char, c_void};
 
     fn without() -> adead_status {
-        lacks("no messages")
+        lacks("a minimal build", "no messages", "without ADEAD_MINIMAL")
     }
 
     #[unsafe(no_mangle)]
@@ -149,12 +151,13 @@ mod log {
 #[cfg(not(feature = "nn"))]
 #[rustfmt::skip]
 mod module {
-    use super::{adead_status, lacks};
+    use super::lacks;
+    use crate::status::adead_status;
     #[allow(unused_imports)]
     use std::ffi::{c_char, c_void};
 
     fn without() -> adead_status {
-        lacks("no layers")
+        lacks("a minimal build", "no layers", "without ADEAD_MINIMAL")
     }
 
     #[unsafe(no_mangle)]
@@ -204,12 +207,13 @@ mod module {
 #[cfg(not(feature = "programs"))]
 #[rustfmt::skip]
 mod outcome {
-    use super::{adead_status, lacks};
+    use super::lacks;
+    use crate::status::adead_status;
     #[allow(unused_imports)]
     use std::ffi::{c_char, c_void};
 
     fn without() -> adead_status {
-        lacks("no programs")
+        lacks("a minimal build", "no programs", "without ADEAD_MINIMAL")
     }
 
     #[unsafe(no_mangle)]
@@ -238,12 +242,13 @@ mod outcome {
 #[cfg(not(feature = "overlap"))]
 #[rustfmt::skip]
 mod overlap {
-    use super::{adead_status, lacks};
+    use super::lacks;
+    use crate::status::adead_status;
     #[allow(unused_imports)]
     use std::ffi::{c_char, c_void};
 
     fn without() -> adead_status {
-        lacks("no batches")
+        lacks("a minimal build", "no batches", "without ADEAD_MINIMAL")
     }
 
     #[unsafe(no_mangle)]
@@ -284,12 +289,13 @@ mod overlap {
 #[cfg(not(feature = "profile"))]
 #[rustfmt::skip]
 mod profile {
-    use super::{adead_status, lacks};
+    use super::lacks;
+    use crate::status::adead_status;
     #[allow(unused_imports)]
     use std::ffi::{c_char, c_void};
 
     fn without() -> adead_status {
-        lacks("no profiler")
+        lacks("a minimal build", "no profiler", "without ADEAD_MINIMAL")
     }
 
     #[unsafe(no_mangle)]
@@ -327,12 +333,13 @@ mod profile {
 #[cfg(not(feature = "programs"))]
 #[rustfmt::skip]
 mod program {
-    use super::{adead_status, lacks};
+    use super::lacks;
+    use crate::status::adead_status;
     #[allow(unused_imports)]
     use std::ffi::{c_char, c_void};
 
     fn without() -> adead_status {
-        lacks("no programs")
+        lacks("a minimal build", "no programs", "without ADEAD_MINIMAL")
     }
 
     #[unsafe(no_mangle)]
@@ -382,12 +389,13 @@ mod program {
 #[cfg(not(feature = "nn"))]
 #[rustfmt::skip]
 mod safetensors {
-    use super::{adead_status, lacks};
+    use super::lacks;
+    use crate::status::adead_status;
     #[allow(unused_imports)]
     use std::ffi::{c_char, c_void};
 
     fn without() -> adead_status {
-        lacks("no layers")
+        lacks("a minimal build", "no layers", "without ADEAD_MINIMAL")
     }
 
     #[unsafe(no_mangle)]

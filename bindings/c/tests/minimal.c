@@ -98,7 +98,7 @@ static void batches(const adead_context *context) {
 }
 
 static void gradients(void) {
-  static const char words[] = "this is a minimal build of adead, which has no gradients: build it without ADEAD_MINIMAL";
+  static const char words[] = "this is a build of adead, which has no gradients: build it with ADEAD_GRADIENTS";
   adead_value value = 7;
   FAILS(adead_chain_detach(NULL, 7, &value), ADEAD_UNSUPPORTED, words);
   FAILS(adead_chain_gradients(NULL, 7, &value, 1, &value), ADEAD_UNSUPPORTED, words);

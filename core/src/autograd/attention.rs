@@ -9,6 +9,8 @@ use crate::tensor::Tensor;
 
 /// With P = softmax(scale·Q·Kᵀ + mask): by V: Pᵀ·G; by the scores: S = P·(G·Vᵀ − Σ P·(G·Vᵀ)); by Q: scale·S·K; by K: scale·Sᵀ·Q; by
 /// the mask: S. Heads that share keys have an axis of their own, along which gradients of keys and values are added up.
+#[cold]
+#[inline(never)]
 pub(super) fn attention(to: &mut Recorder<'_>, step: &Step<'_>) -> Result<Gradients> {
     let (q, k, v, mask) = (step.input(0)?, step.input(1)?, step.input(2)?, step.optional(3));
     let metas = [to.meta(q)?, to.meta(k)?, to.meta(v)?];

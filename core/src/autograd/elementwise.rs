@@ -12,13 +12,17 @@ const LINEAR: f32 = f32::from_bits(0x3fcc_422a);
 const CUBIC: f32 = f32::from_bits(0x3d92_2279);
 /// 1/√2, 1/√(2π) and 2/√π.
 const ROOT_HALF: f32 = std::f32::consts::FRAC_1_SQRT_2;
-const DENSITY: f32 = 0.398_942_28;
+const DENSITY: f32 = 0.398_942_3;
 const ERF_SLOPE: f32 = std::f32::consts::FRAC_2_SQRT_PI;
 
+#[cold]
+#[inline(never)]
 pub(super) fn backward(to: &mut Recorder<'_>, step: &Step<'_>) -> Result<Gradients> {
     if step.inputs.len() == 2 { binary(to, step) } else { Ok(vec![Some(unary(to, step)?)]) }
 }
 
+#[cold]
+#[inline(never)]
 fn unary(to: &mut Recorder<'_>, step: &Step<'_>) -> Result<Value> {
     let (x, y, g) = (step.input(0)?, step.output, step.gradient);
     match step.op {
@@ -85,6 +89,8 @@ fn unary(to: &mut Recorder<'_>, step: &Step<'_>) -> Result<Value> {
 }
 
 /// `exp(factor·x²)`.
+#[cold]
+#[inline(never)]
 fn bell(to: &mut Recorder<'_>, x: Value, factor: f32) -> Result<Value> {
     let square = to.mul(x, x)?;
     let exponent = to.scale(square, factor)?;
@@ -92,6 +98,8 @@ fn bell(to: &mut Recorder<'_>, x: Value, factor: f32) -> Result<Value> {
 }
 
 /// The gradient by x of an activation y of x.
+#[cold]
+#[inline(never)]
 pub(super) fn of_activation(
     to: &mut Recorder<'_>,
     activation: Activation,
@@ -155,6 +163,8 @@ pub(super) fn of_activation(
     to.mul(g, slope)
 }
 
+#[cold]
+#[inline(never)]
 fn binary(to: &mut Recorder<'_>, step: &Step<'_>) -> Result<Gradients> {
     let (a, b, y, g) = (step.input(0)?, step.input(1)?, step.output, step.gradient);
     let (mut by_a, mut by_b) = (None, None);

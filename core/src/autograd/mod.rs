@@ -24,7 +24,8 @@ impl Pipeline {
     pub fn detach(&mut self, value: Value) -> Result<Value> {
         let meta = self.meta(value)?;
         let detached = self.reshape(value, meta.shape.dims())?;
-        self.detached.insert(self.node(detached)?);
+        let node = self.node(detached)?;
+        self.detached.push(node);
         Ok(detached)
     }
 

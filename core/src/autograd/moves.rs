@@ -9,6 +9,8 @@ use crate::pipeline::Value;
 use crate::shape::Shape;
 
 /// What ids along an axis took goes back to where it was: the sum over ids of the gradients of those that name an element.
+#[cold]
+#[inline(never)]
 fn scattered(to: &mut Recorder<'_>, g: Value, ids: Value, shape: &Shape, axis: usize) -> Result<Value> {
     let (count, n) = (to.shape(ids)?.dims()[axis], shape.dims()[axis]);
     let (outer, inner) = (shape.dims()[..axis].iter().product(), shape.dims()[axis + 1..].iter().product());
@@ -24,6 +26,8 @@ fn scattered(to: &mut Recorder<'_>, g: Value, ids: Value, shape: &Shape, axis: u
 }
 
 /// A product with the matrix that has a 1 where an id names a row.
+#[cold]
+#[inline(never)]
 pub(super) fn embedding(to: &mut Recorder<'_>, step: &Step<'_>) -> Result<Gradients> {
     let (table, ids, g) = (step.input(0)?, step.input(1)?, step.gradient);
     let (shape, rows) = (to.shape(table)?, to.shape(ids)?.elements());
@@ -39,6 +43,8 @@ pub(super) fn embedding(to: &mut Recorder<'_>, step: &Step<'_>) -> Result<Gradie
     Ok(vec![Some(to.reshape(sum, shape.dims())?), None])
 }
 
+#[cold]
+#[inline(never)]
 pub(super) fn gather(to: &mut Recorder<'_>, step: &Step<'_>) -> Result<Gradients> {
     let (x, ids) = (step.input(0)?, step.input(1)?);
     let shape = to.shape(x)?;
@@ -46,6 +52,8 @@ pub(super) fn gather(to: &mut Recorder<'_>, step: &Step<'_>) -> Result<Gradients
     Ok(vec![Some(scattered(to, step.gradient, ids, &shape, axis)?), None])
 }
 
+#[cold]
+#[inline(never)]
 pub(super) fn topk(to: &mut Recorder<'_>, step: &Step<'_>) -> Result<Gradients> {
     let x = step.input(0)?;
     let shape = to.shape(x)?;
@@ -54,6 +62,8 @@ pub(super) fn topk(to: &mut Recorder<'_>, step: &Step<'_>) -> Result<Gradients> 
     Ok(vec![Some(scattered(to, step.gradient, ids, &shape, axis)?)])
 }
 
+#[cold]
+#[inline(never)]
 pub(super) fn transpose(to: &mut Recorder<'_>, step: &Step<'_>) -> Result<Gradients> {
     let shape = to.shape(step.input(0)?)?;
     let axes = transpose_axes(step.attrs, &shape)?;
@@ -65,6 +75,8 @@ pub(super) fn transpose(to: &mut Recorder<'_>, step: &Step<'_>) -> Result<Gradie
     Ok(vec![Some(to.op(Op::Transpose, &attrs, &[step.gradient])?)])
 }
 
+#[cold]
+#[inline(never)]
 pub(super) fn concat(to: &mut Recorder<'_>, step: &Step<'_>) -> Result<Gradients> {
     let whole = to.shape(step.output)?;
     let rank = whole.rank();
@@ -82,6 +94,8 @@ pub(super) fn concat(to: &mut Recorder<'_>, step: &Step<'_>) -> Result<Gradients
     Ok(gradients)
 }
 
+#[cold]
+#[inline(never)]
 pub(super) fn slice(to: &mut Recorder<'_>, step: &Step<'_>) -> Result<Gradients> {
     let shape = to.shape(step.input(0)?)?;
     let plan = slice_plan(step.attrs, &shape)?;
@@ -112,6 +126,8 @@ pub(super) fn slice(to: &mut Recorder<'_>, step: &Step<'_>) -> Result<Gradients>
     Ok(vec![Some(to.pad(g, &before, &after)?)])
 }
 
+#[cold]
+#[inline(never)]
 pub(super) fn pad(to: &mut Recorder<'_>, step: &Step<'_>) -> Result<Gradients> {
     let (x, value) = (step.input(0)?, step.input(1)?);
     let shape = to.shape(x)?;
@@ -129,6 +145,8 @@ pub(super) fn pad(to: &mut Recorder<'_>, step: &Step<'_>) -> Result<Gradients> {
 }
 
 /// Rotated by the opposite angles.
+#[cold]
+#[inline(never)]
 pub(super) fn rope(to: &mut Recorder<'_>, step: &Step<'_>) -> Result<Gradients> {
     if step.wants(1) || step.wants(2) {
         fail!(Unsupported, "gradients: rope has none by its cosines and sines in this version");
@@ -138,6 +156,8 @@ pub(super) fn rope(to: &mut Recorder<'_>, step: &Step<'_>) -> Result<Gradients> 
     Ok(vec![Some(to.op(Op::Rope, &attrs, &[step.gradient, step.input(1)?, back])?), None, None])
 }
 
+#[cold]
+#[inline(never)]
 pub(super) fn select(to: &mut Recorder<'_>, step: &Step<'_>) -> Result<Gradients> {
     let (condition, g) = (step.input(0)?, step.gradient);
     let mut gradients = vec![None; 3];
@@ -153,6 +173,8 @@ pub(super) fn select(to: &mut Recorder<'_>, step: &Step<'_>) -> Result<Gradients
     Ok(gradients)
 }
 
+#[cold]
+#[inline(never)]
 pub(super) fn cast(to: &mut Recorder<'_>, step: &Step<'_>) -> Result<Gradients> {
     let dtype = to.meta(step.input(0)?)?.dtype;
     Ok(vec![Some(to.cast(step.gradient, dtype)?)])

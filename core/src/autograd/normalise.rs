@@ -8,11 +8,15 @@ use crate::pipeline::Value;
 use crate::shape::Shape;
 
 /// `y·(g − Σ g·y)`.
+#[cold]
+#[inline(never)]
 pub(super) fn softmax(to: &mut Recorder<'_>, step: &Step<'_>) -> Result<Gradients> {
     let axis = Axis::At(softmax_axis(step.attrs, &to.shape(step.output)?)? as i32);
     of_softmax(to, step.output, step.gradient, axis).map(|gradient| vec![Some(gradient)])
 }
 
+#[cold]
+#[inline(never)]
 pub(super) fn of_softmax(to: &mut Recorder<'_>, y: Value, g: Value, axis: Axis) -> Result<Value> {
     let products = to.mul(g, y)?;
     let sum = to.op(Op::Sum, &Attrs { axis, keepdim: true, ..Attrs::DEFAULT }, &[products])?;
@@ -28,6 +32,8 @@ struct Norm {
 }
 
 /// `x + residual`, which is normalised.
+#[cold]
+#[inline(never)]
 fn whole(to: &mut Recorder<'_>, x: Value, residual: Option<Value>) -> Result<Value> {
     match residual {
         Some(residual) => to.add(x, residual),
@@ -36,6 +42,8 @@ fn whole(to: &mut Recorder<'_>, x: Value, residual: Option<Value>) -> Result<Val
 }
 
 /// Divides by the root of the mean square + eps.
+#[cold]
+#[inline(never)]
 fn by_square(to: &mut Recorder<'_>, d: Value, eps: f32) -> Result<Norm> {
     let squares = to.mul(d, d)?;
     let mean = to.over_last(Op::Mean, squares)?;
@@ -46,6 +54,8 @@ fn by_square(to: &mut Recorder<'_>, d: Value, eps: f32) -> Result<Norm> {
 }
 
 /// `factor·(g − [mean(g)] − n·mean(g·n))` for the gradient g of the normalised values n.
+#[cold]
+#[inline(never)]
 fn through(to: &mut Recorder<'_>, norm: &Norm, g: Value, centred: bool) -> Result<Value> {
     let products = to.mul(g, norm.normed)?;
     let mean = to.over_last(Op::Mean, products)?;
@@ -60,11 +70,15 @@ fn through(to: &mut Recorder<'_>, norm: &Norm, g: Value, centred: bool) -> Resul
 }
 
 /// A vector's gradient: what it was broadcast to, added up.
+#[cold]
+#[inline(never)]
 fn of_vector(to: &mut Recorder<'_>, value: Value, vector: Value) -> Result<Value> {
     let shape = to.shape(vector)?;
     to.sum_to(value, &shape)
 }
 
+#[cold]
+#[inline(never)]
 pub(super) fn layernorm(to: &mut Recorder<'_>, step: &Step<'_>) -> Result<Gradients> {
     let (gamma, beta, residual, g) = (step.optional(1), step.optional(2), step.optional(3), step.gradient);
     let h = whole(to, step.input(0)?, residual)?;
@@ -87,6 +101,8 @@ pub(super) fn layernorm(to: &mut Recorder<'_>, step: &Step<'_>) -> Result<Gradie
     Ok(gradients)
 }
 
+#[cold]
+#[inline(never)]
 pub(super) fn rmsnorm(to: &mut Recorder<'_>, step: &Step<'_>) -> Result<Gradients> {
     let (gamma, residual, g) = (step.optional(1), step.optional(2), step.gradient);
     let h = whole(to, step.input(0)?, residual)?;
@@ -105,6 +121,8 @@ pub(super) fn rmsnorm(to: &mut Recorder<'_>, step: &Step<'_>) -> Result<Gradient
 }
 
 /// The dimensions of a reduction's result with the reduced axes as 1, and the number of elements of a line.
+#[cold]
+#[inline(never)]
 fn kept(shape: &Shape, attrs: &Attrs) -> (Vec<usize>, usize) {
     let rank = shape.rank();
     let index = |axis: i32| if axis < 0 { axis + rank as i32 } else { axis } as usize;
@@ -122,6 +140,8 @@ fn kept(shape: &Shape, attrs: &Attrs) -> (Vec<usize>, usize) {
 }
 
 /// Sums and means pass the gradient to each element; a maximum or minimum to those that equal it, in equal parts.
+#[cold]
+#[inline(never)]
 pub(super) fn reduction(to: &mut Recorder<'_>, step: &Step<'_>) -> Result<Gradients> {
     let x = step.input(0)?;
     let shape = to.shape(x)?;
@@ -144,6 +164,8 @@ pub(super) fn reduction(to: &mut Recorder<'_>, step: &Step<'_>) -> Result<Gradie
 }
 
 /// The sum of an element and all that follow: the whole sum − the cumulative sum + the element.
+#[cold]
+#[inline(never)]
 pub(super) fn cumsum(to: &mut Recorder<'_>, step: &Step<'_>) -> Result<Gradients> {
     let g = step.gradient;
     let axis = Axis::At(cumsum_axis(step.attrs, &to.shape(g)?)? as i32);

@@ -9,6 +9,8 @@ use crate::ops::{Attrs, Op, ffn_activation};
 use crate::pipeline::Value;
 
 /// A product's operands as matrices: a vector a is a row, a vector b a column.
+#[cold]
+#[inline(never)]
 fn as_matrix(to: &mut Recorder<'_>, value: Value, is_column: bool) -> Result<Value> {
     let shape = to.shape(value)?;
     match (shape.dims(), is_column) {
@@ -19,6 +21,8 @@ fn as_matrix(to: &mut Recorder<'_>, value: Value, is_column: bool) -> Result<Val
 }
 
 /// The gradient by the value before the activation, which is computed again.
+#[cold]
+#[inline(never)]
 fn before_activation(to: &mut Recorder<'_>, step: &Step<'_>, activation: Activation) -> Result<Value> {
     // relu, sigmoid and tanh need the result only.
     let x = match activation {
@@ -29,6 +33,8 @@ fn before_activation(to: &mut Recorder<'_>, step: &Step<'_>, activation: Activat
     of_activation(to, activation, x, step.output, step.gradient)
 }
 
+#[cold]
+#[inline(never)]
 pub(super) fn matmul(to: &mut Recorder<'_>, step: &Step<'_>) -> Result<Gradients> {
     let (a, b) = (step.input(0)?, step.input(1)?);
     let Attrs { trans_a, trans_b, alpha, beta, precision, activation, .. } = *step.attrs;
@@ -84,12 +90,16 @@ pub(super) fn matmul(to: &mut Recorder<'_>, step: &Step<'_>) -> Result<Gradients
 }
 
 /// Adds up broadcast batches, and gives an operand's gradient the operand's shape.
+#[cold]
+#[inline(never)]
 fn fitted(to: &mut Recorder<'_>, part: Value, operand: Value, dims: &[usize]) -> Result<Value> {
     let shape = to.shape(operand)?;
     let summed = to.sum_to(part, &shape)?;
     to.reshape(summed, dims)
 }
 
+#[cold]
+#[inline(never)]
 pub(super) fn dot(to: &mut Recorder<'_>, step: &Step<'_>) -> Result<Gradients> {
     let (a, b, g) = (step.input(0)?, step.input(1)?, step.gradient);
     let by_a = if step.wants(0) { Some(to.mul(b, g)?) } else { None };
@@ -98,6 +108,8 @@ pub(super) fn dot(to: &mut Recorder<'_>, step: &Step<'_>) -> Result<Gradients> {
 }
 
 /// The rules of both products; the values between are computed again.
+#[cold]
+#[inline(never)]
 pub(super) fn ffn(to: &mut Recorder<'_>, step: &Step<'_>) -> Result<Gradients> {
     let (x, w1, w2) = (step.input(0)?, step.input(1)?, step.input(3)?);
     let (precision, activation) = (step.attrs.precision, ffn_activation(step.attrs));
@@ -136,6 +148,8 @@ pub(super) fn ffn(to: &mut Recorder<'_>, step: &Step<'_>) -> Result<Gradients> {
 }
 
 /// By x: the gradient times the matrix as floats. The matrix stays as it is.
+#[cold]
+#[inline(never)]
 pub(super) fn quantized(to: &mut Recorder<'_>, step: &Step<'_>) -> Result<Gradients> {
     let attrs = Attrs { format: step.attrs.format, ..Attrs::DEFAULT };
     let w = to.op(Op::Dequantize, &attrs, &[step.input(1)?])?;

@@ -59,6 +59,7 @@ pub(super) fn has_gradient(op: Op) -> bool {
 }
 
 /// Records an operation's backward pass.
+#[inline(never)]
 pub(super) fn backward(to: &mut Recorder<'_>, step: &Step<'_>) -> Result<Gradients> {
     match step.op {
         Op::Matmul => products::matmul(to, step),

@@ -8,6 +8,7 @@ use crate::devices::Opened;
 use crate::error::{Result, fail};
 use crate::hal::{Buffer, DeviceInfo, Recording, Slice};
 use crate::operand::{View, ViewMut};
+use crate::ops::Op;
 use crate::profile::{Activity, Reason, What};
 use crate::tensor::Tensor;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,26 +17,33 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub(super) struct Gpu {
     opened: Arc<Opened>,
     block: Arc<dyn Buffer>,
-    /// By the constants' numbers.
-    constants: Vec<Arc<dyn Buffer>>,
+    /// By the constants' numbers: their memory, and where they begin in it.
+    constants: Vec<(Arc<dyn Buffer>, usize)>,
+    /// Whether an operation can find an error in its operands' values, such as an id outside a table.
+    looks: bool,
     recording: Arc<dyn Recording>,
     /// A run holds this from writing the inputs to reading the outputs, because runs share the block.
     turn: Mutex<()>,
 }
 
 impl Gpu {
-    /// Uploads the plan's constants to the device and records the plan there.
+    /// Uploads those of the plan's constants that are not on the device yet, and records the plan there.
     pub fn new(opened: &Arc<Opened>, plan: &Arrangement, reason: Reason) -> Result<Gpu> {
         let block = opened.allocate(plan.block, false)?;
         let mut constants = Vec::new();
         for &node in &plan.constants {
             let Source::Constant(tensor) = &plan.graph.nodes[node as usize].source else { continue };
+            let (root, at) = tensor.root();
+            if let Some(copy) = root.copy_on(&**opened) {
+                constants.push((copy, at));
+                continue;
+            }
             // Read before the stream is locked, because the tensor may be on another device.
             let bytes = tensor.host_bytes()?;
             let buffer = opened.allocate(bytes.len(), false)?;
             let what = What::bytes(Activity::Upload, bytes.len(), PURPOSE, reason);
             opened.watched(&what, |stream| stream.write(&*buffer, 0, bytes))?;
-            constants.push(buffer);
+            constants.push((buffer, 0));
         }
         let recording = opened.with(|stream| {
             // The uploads finish here, because the recording may be replayed on another stream.
@@ -45,7 +53,9 @@ impl Gpu {
             let recording = stream.finish_recording();
             recorded.and(recording)
         })?;
-        Ok(Gpu { opened: opened.clone(), block, constants, recording, turn: Mutex::new(()) })
+        let ops = plan.steps.iter().flat_map(|step| &step.links).map(|link| link.op);
+        let looks = ops.into_iter().any(|op| matches!(op, Op::Embedding | Op::Gather));
+        Ok(Gpu { opened: opened.clone(), block, constants, looks, recording, turn: Mutex::new(()) })
     }
 
     pub fn info(&self) -> &DeviceInfo {
@@ -123,8 +133,8 @@ impl Gpu {
                 watch.step(stream, &What::bytes(Activity::Download, from.bytes, PURPOSE, reason));
                 outputs.push(output);
             }
-            // Errors that only the device can find, such as an id outside a table, are returned by this run.
-            if stay {
+            // Errors that only the device can find are returned by this run.
+            if stay && self.looks {
                 stream.synchronize()?;
             }
             Ok(outputs)
@@ -139,11 +149,11 @@ const PURPOSE: &str = "pipeline";
 fn record(
     plan: &Arrangement,
     block: &dyn Buffer,
-    constants: &[Arc<dyn Buffer>],
+    constants: &[(Arc<dyn Buffer>, usize)],
     submit: &mut dyn FnMut(&Step, &mut [Command<'_>]) -> Result<()>,
 ) -> Result<()> {
     let place = |node: u32| match plan.places[node as usize] {
-        Place::Constant(i) => Ok((&*constants[i as usize], 0)),
+        Place::Constant(i) => Ok((&*constants[i as usize].0, constants[i as usize].1)),
         Place::Block(at) => Ok((block, at)),
         _ => fail!(Internal, "a value of a pipeline has no memory"),
     };
@@ -176,7 +186,6 @@ mod tests {
     use super::*;
     use crate::context::Context;
     use crate::hal::lowering::run_tests::{Dispatches, Memory};
-    use crate::ops::Op;
 
     #[test]
     fn a_run_is_one_kernel_on_a_gpu() {
@@ -208,8 +217,8 @@ mod tests {
         let plan = Arrangement::new(graph, true);
         let lengths: Vec<usize> = plan.steps.iter().map(|step| step.links.len()).collect();
         let memory = Memory(1 << 32, 1 << 20);
-        let constants: Vec<Arc<dyn Buffer>> =
-            vec![Arc::new(Memory(2 << 32, 1 << 12)), Arc::new(Memory(3 << 32, 1 << 12))];
+        let constants: Vec<(Arc<dyn Buffer>, usize)> =
+            vec![(Arc::new(Memory(2 << 32, 1 << 12)), 0), (Arc::new(Memory(3 << 32, 1 << 12)), 0)];
         let mut dispatches = Dispatches::default();
         let mut counts = Vec::new();
         record(&plan, &memory, &constants, &mut |_, commands| {

@@ -10,8 +10,6 @@ use crate::operand::Meta;
 use crate::ops::{Attrs, MetaList, Op};
 use crate::shape::Shape;
 use crate::tensor::Tensor;
-#[cfg(feature = "autograd")]
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -42,7 +40,7 @@ pub struct Pipeline {
     pub(crate) graph: Graph,
     /// The values that no gradient passes through.
     #[cfg(feature = "autograd")]
-    pub(crate) detached: BTreeSet<u32>,
+    pub(crate) detached: Vec<u32>,
 }
 
 /// Operands as node numbers.
@@ -165,7 +163,7 @@ impl Context {
             id: NEXT.fetch_add(1, Relaxed),
             graph: Graph::default(),
             #[cfg(feature = "autograd")]
-            detached: BTreeSet::new(),
+            detached: Vec::new(),
         }
     }
 }

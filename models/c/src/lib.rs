@@ -9,6 +9,7 @@
 // What every function asks of its caller is said once, at the top of include/adead.h.
 #![allow(clippy::missing_safety_doc)]
 
+mod blocks;
 mod encoder;
 mod generation;
 mod generator;

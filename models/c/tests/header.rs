@@ -5,8 +5,18 @@ use std::path::Path;
 use std::{env, fs};
 
 /// The sources in the order of the header.
-const SOURCES: &[&str] =
-    &["version", "options", "encoder", "stream", "text_options", "generator", "generation", "text_stream", "scores"];
+const SOURCES: &[&str] = &[
+    "version",
+    "options",
+    "encoder",
+    "stream",
+    "text_options",
+    "generator",
+    "generation",
+    "text_stream",
+    "scores",
+    "blocks",
+];
 
 const CONSTANTS: &str = "
 /// The device decides how many sentences a batch has.
@@ -58,7 +68,7 @@ fn header() -> String {
     };
     config.function.prefix = Some("ADEAD_API".into());
     // adead.h has it.
-    config.export.exclude = vec!["adead_status".into()];
+    config.export.exclude = vec!["adead_status".into(), "adead_block_format".into()];
     let mut builder = Builder::new().with_config(config);
     for name in SOURCES {
         builder = builder.with_src(Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("src/{name}.rs")));

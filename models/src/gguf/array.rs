@@ -9,7 +9,8 @@ use std::sync::Arc;
 /// The most arrays around a value.
 const DEEPEST: usize = 4;
 
-/// An array of the metadata. It is a range of the file, and its elements are decoded when they are asked for.
+/// An array of the metadata. It is a range of the file, or made (`Value::from(&[1u32, 2][..])`), and its elements are decoded when
+/// they are asked for.
 #[derive(Clone)]
 pub struct Array(Box<Stored>);
 
@@ -28,6 +29,12 @@ impl Array {
     pub(super) fn read(cursor: &mut Cursor, source: &Arc<Source>, what: fmt::Arguments<'_>) -> Found<Array> {
         let (kind, len, start) = check(cursor, 1, what)?;
         Ok(Array(Box::new(Stored { source: source.clone(), kind, len, start, bytes: cursor.at() - start })))
+    }
+
+    /// An array whose elements' bytes are made, not read.
+    pub(super) fn made(kind: ValueType, len: usize, bytes: Vec<u8>) -> Array {
+        let (start, size) = (0, bytes.len());
+        Array(Box::new(Stored { source: Arc::new(Source::Memory(bytes)), kind, len, start, bytes: size }))
     }
 
     /// Returns the number of elements.

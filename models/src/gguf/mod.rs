@@ -1,4 +1,4 @@
-//! GGUF files, read strictly: the metadata and tensors of language models, as ggml and llama.cpp store them.
+//! GGUF files, read strictly and written: the metadata and tensors of language models, as ggml and llama.cpp store them.
 //!
 //! [`Gguf::open`] reads a file of version 2 or 3, little endian, and [`Gguf::map`] maps it. Both check everything but the
 //! tensors' values before they return: counts, types, lengths, UTF-8, keys and names that occur twice, dimensions, blocks,
@@ -22,24 +22,32 @@
 //! assert_eq!(error.message(), "the value of 'layers' is the u32 30; it must be a string");
 //! # Ok::<(), adead::Error>(())
 //! ```
+//!
+//! [`Header`] and [`Writer`] write a file, a tensor after the other. [`quantize`] makes blocks of values.
 
 mod array;
 mod convert;
 mod cursor;
 mod kind;
 mod layout;
+mod make;
+mod quantize;
 mod read;
 mod source;
 mod tensor;
 mod value;
+mod write;
 
 pub use array::Array;
 pub use convert::FromValue;
 pub use kind::Kind;
+pub(crate) use quantize::{Rows, blocks};
+pub use quantize::{quantize, quantize_tensor};
 pub use tensor::TensorInfo;
 pub use value::{Value, ValueType};
+pub use write::{Header, Writer};
 
-use adead::{Result, Status};
+use adead::{Error, Result, Status};
 use cursor::Name;
 use source::Source;
 use std::path::Path;
@@ -100,6 +108,11 @@ impl Gguf {
             Ok(contents) => Ok(Gguf { source, contents }),
             Err(what) => Err(source.error(Status::InvalidArgument, format!("not a valid GGUF file: {what}"))),
         }
+    }
+
+    /// An error about the file, which it names if it has a path.
+    pub(crate) fn error(&self, status: Status, text: String) -> Error {
+        self.source.error(status, text)
     }
 
     /// Returns the format's version: 2 or 3.

@@ -6,7 +6,6 @@ mod embeddings;
 mod encoder;
 mod files;
 mod model;
-mod spread;
 mod stream;
 mod tokens;
 

@@ -6,6 +6,8 @@
 /// An architecture of `general.architecture`.
 pub(crate) struct Architecture {
     pub name: &'static str,
+    /// Its classes in `config.json` of Hugging Face.
+    pub classes: &'static [&'static str],
     /// Whether the pairs that positions rotate are neighbours; else they are of both halves.
     pub interleaved: bool,
     /// The function of the feed-forward layers' gate.
@@ -37,6 +39,7 @@ pub(crate) struct Local {
 
 const LLAMA: Architecture = Architecture {
     name: "llama",
+    classes: &["LlamaForCausalLM", "MistralForCausalLM"],
     interleaved: true,
     gate: Gate::Silu,
     scales_words: false,
@@ -46,10 +49,11 @@ const LLAMA: Architecture = Architecture {
 
 const KNOWN: [Architecture; 4] = [
     LLAMA,
-    Architecture { name: "qwen2", interleaved: false, ..LLAMA },
-    Architecture { name: "qwen3", interleaved: false, ..LLAMA },
+    Architecture { name: "qwen2", classes: &["Qwen2ForCausalLM"], interleaved: false, ..LLAMA },
+    Architecture { name: "qwen3", classes: &["Qwen3ForCausalLM"], interleaved: false, ..LLAMA },
     Architecture {
         name: "gemma3",
+        classes: &["Gemma3ForCausalLM"],
         interleaved: false,
         gate: Gate::Gelu,
         scales_words: true,
@@ -62,6 +66,17 @@ impl Architecture {
     /// Finds an architecture by its name.
     pub fn of(name: &str) -> Option<&'static Architecture> {
         KNOWN.iter().find(|known| known.name == name)
+    }
+
+    /// Finds an architecture by a class of Hugging Face.
+    pub fn of_class(class: &str) -> Option<&'static Architecture> {
+        KNOWN.iter().find(|known| known.classes.contains(&class))
+    }
+
+    /// Returns the classes of all of them, for messages.
+    pub fn classes() -> String {
+        let classes: Vec<&str> = KNOWN.iter().flat_map(|known| known.classes).copied().collect();
+        classes.join(", ")
     }
 
     /// Returns the names of all of them, for messages.

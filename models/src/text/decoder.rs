@@ -1,13 +1,16 @@
 //! The forward pass: from tokens to what a model says about the next ones.
 
-use super::architecture::Gate;
 use super::cache::Cache;
 use super::config::Config;
+use super::layer::{Layer, Now};
+use super::recorded::{self, Recorded};
 use super::rope::{Rope, Scaling};
 use super::weights::{Linear, Table, Weights};
 use super::window::Seen;
 use adead::device::DeviceKind;
-use adead::{Attrs, Context, DType, GeluForm, Meta, Op, Result, Shape, Tensor, View};
+use adead::{Attrs, Context, DType, Meta, Op, Result, Shape, Tensor, View};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// A model's network.
 pub(crate) struct Decoder {
@@ -23,24 +26,9 @@ pub(crate) struct Decoder {
     vocabulary: usize,
     /// Whether only GPUs compute.
     on_device: bool,
-}
-
-struct Layer {
-    attention_norm: Tensor,
-    query: Linear,
-    key: Linear,
-    value: Linear,
-    /// The norms of each head's queries and keys.
-    query_norm: Option<Tensor>,
-    key_norm: Option<Tensor>,
-    output: Linear,
-    /// The norms of what attention and the feed-forward layers give.
-    attention_after: Option<Tensor>,
-    feed_after: Option<Tensor>,
-    feed_norm: Tensor,
-    gate: Linear,
-    up: Linear,
-    down: Linear,
+    /// Whether steps of few rows are recorded, and those that were, by their rows.
+    records: bool,
+    recorded: Mutex<BTreeMap<usize, Arc<Recorded>>>,
 }
 
 /// Which tokens of a step the caller wants to know more of.
@@ -61,7 +49,7 @@ pub(crate) struct Step<'a> {
 /// What the layers of a step see: all positions, or those of a window.
 struct Sight {
     /// The cosines and sines of the step's positions.
-    angles: (Tensor, Tensor),
+    angles: [Tensor; 2],
     /// What each sequence's rows see; empty for everything.
     seen: Vec<Seen>,
 }
@@ -69,30 +57,10 @@ struct Sight {
 impl Decoder {
     /// Finds a model's weights. `invalid_argument` for a missing one, `shape_mismatch` for one of another shape.
     pub fn new(config: Config, weights: &Weights, context: &Context) -> Result<Decoder> {
-        let Config { width, heads, kv_heads, head_width, hidden, .. } = config;
+        let Config { width, head_width, .. } = config;
         let vocabulary = weights.rows("token_embd.weight")?;
-        let layer = |number: usize| -> Result<Layer> {
-            let name = |rest: &str| format!("blk.{number}.{rest}");
-            let linear = |rest: &str, inputs, outputs| weights.linear(&name(rest), inputs, outputs, context);
-            let after =
-                |rest: &str| config.architecture.norms_after.then(|| weights.vector(&name(rest), width)).transpose();
-            Ok(Layer {
-                attention_norm: weights.vector(&name("attn_norm.weight"), width)?,
-                query: linear("attn_q", width, heads * head_width)?,
-                key: linear("attn_k", width, kv_heads * head_width)?,
-                value: linear("attn_v", width, kv_heads * head_width)?,
-                query_norm: weights.optional_vector(&name("attn_q_norm.weight"), head_width)?,
-                key_norm: weights.optional_vector(&name("attn_k_norm.weight"), head_width)?,
-                output: linear("attn_output", heads * head_width, width)?,
-                attention_after: after("post_attention_norm.weight")?,
-                feed_after: after("post_ffw_norm.weight")?,
-                feed_norm: weights.vector(&name("ffn_norm.weight"), width)?,
-                gate: linear("ffn_gate", width, hidden)?,
-                up: linear("ffn_up", width, hidden)?,
-                down: linear("ffn_down", hidden, width)?,
-            })
-        };
-        let layers = (0..config.layers).map(layer).collect::<Result<Vec<_>>>()?;
+        let layers = (0..config.layers).map(|number| Layer::new(number, &config, weights, context));
+        let layers = layers.collect::<Result<Vec<_>>>()?;
         let factors = weights.optional_vector("rope_freqs.weight", head_width / 2)?;
         let factors = factors.as_ref().map(|factors| factors.as_slice::<f32>()).transpose()?;
         // Without a matrix of its own the head uses the table of words.
@@ -104,6 +72,10 @@ impl Decoder {
             norm: weights.vector("output_norm.weight", width)?,
             head: weights.linear(head, width, vocabulary, context)?,
             on_device: context.device_info().kind != DeviceKind::Cpu,
+            records: context.device_info().kind != DeviceKind::Cpu
+                && context.dispatcher().forced().is_some()
+                && layers.iter().all(Layer::is_of_blocks),
+            recorded: Mutex::default(),
             context: context.clone(),
             config,
             layers,
@@ -172,11 +144,11 @@ impl Decoder {
         if positions.is_empty() {
             return Ok(None);
         }
-        let everything = Sight { angles: self.rope.tables(&positions)?, seen: Vec::new() };
+        let everything = Sight { angles: self.rope.tables(&positions)?.into(), seen: Vec::new() };
         let local = match (&self.local_rope, &self.config.window) {
             (Some(rope), Some(window)) => {
                 let seen = steps.iter().map(|step| window.seen(step.cache.length(), step.tokens.len()));
-                Some((window, Sight { angles: rope.tables(&positions)?, seen: seen.collect::<Result<_>>()? }))
+                Some((window, Sight { angles: rope.tables(&positions)?.into(), seen: seen.collect::<Result<_>>()? }))
             }
             _ => None,
         };
@@ -184,13 +156,23 @@ impl Decoder {
         if self.config.architecture.scales_words {
             x = self.context.scale(&x, (self.config.width as f32).sqrt())?;
         }
-        for (number, layer) in self.layers.iter().enumerate() {
-            let sight = match &local {
+        let sights: Vec<&Sight> = (0..self.layers.len())
+            .map(|number| match &local {
                 Some((window, sight)) if window.applies_to(number) => sight,
                 _ => &everything,
-            };
-            x = self.layer(number, layer, &x, sight, steps)?;
-        }
+            })
+            .collect();
+        x = if self.records && positions.len() <= recorded::MOST {
+            self.replayed(x, &sights, steps)?
+        } else {
+            for (number, layer) in self.layers.iter().enumerate() {
+                let ([cos, sin], mut now) = (&sights[number].angles, Now(&self.context));
+                let parts = layer.before(&mut now, &self.config, positions.len(), &x, [cos, sin])?;
+                let attended = self.attended(number, &parts, sights[number], steps)?;
+                x = layer.behind(&mut now, &self.config, &x, &attended)?;
+            }
+            x
+        };
         for step in steps {
             step.cache.advance(step.tokens.len());
         }
@@ -208,22 +190,50 @@ impl Decoder {
         self.head.apply(hidden)
     }
 
-    fn layer(&self, number: usize, layer: &Layer, x: &Tensor, sight: &Sight, steps: &mut [Step<'_>]) -> Result<Tensor> {
-        let (context, eps) = (&self.context, self.config.eps);
-        let Config { heads, kv_heads, head_width, architecture, .. } = self.config;
-        let (rows, (cos, sin)) = (x.dims()[0], &sight.angles);
-        let after = |x: Tensor, norm: &Option<Tensor>| match norm {
-            Some(norm) => context.rmsnorm(&x, Some(norm), eps),
-            None => Ok(x),
+    /// Goes through the layers by recordings.
+    fn replayed(&self, x: Tensor, sights: &[&Sight], steps: &mut [Step<'_>]) -> Result<Tensor> {
+        let rows = x.dims()[0];
+        let lock = || self.recorded.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = lock().get(&rows).cloned();
+        let recorded = match found {
+            Some(recorded) => recorded,
+            None => {
+                let new = Arc::new(Recorded::new(&self.context, &self.config, &self.layers, rows)?);
+                lock().entry(rows).or_insert(new).clone()
+            }
         };
-        let normed = context.rmsnorm(x, Some(&layer.attention_norm), eps)?;
-        let rotated = |linear: &Linear, norm: &Option<Tensor>, heads: usize| {
-            let x = after(linear.apply(&normed)?.reshape(&[rows, heads, head_width])?, norm)?;
-            context.rope(&x, cos, sin, architecture.interleaved)
+        // On the device from the beginning on, so that all of it stays there.
+        let device = &self.context.device_info().id;
+        let there = |tensor: &Tensor| self.context.to(tensor, device);
+        let mut angles: Vec<(&Sight, [Tensor; 2])> = Vec::new();
+        for &sight in sights {
+            if !angles.iter().any(|(known, _)| std::ptr::eq(*known, sight)) {
+                angles.push((sight, [there(&sight.angles[0])?, there(&sight.angles[1])?]));
+            }
+        }
+        let of = |number: usize| {
+            let own = angles.iter().find(|(known, _)| std::ptr::eq(*known, sights[number]));
+            own.map_or_else(|| unreachable!("every sight has angles"), |(_, [cos, sin])| [cos, sin])
         };
-        let queries = rotated(&layer.query, &layer.query_norm, heads)?;
-        let keys = rotated(&layer.key, &layer.key_norm, kv_heads)?;
-        let values = layer.value.apply(&normed)?.reshape(&[rows, kv_heads, head_width])?;
+        let mut now = recorded.first(there(&x)?, of(0))?;
+        for number in 0..self.layers.len() {
+            let attended = self.attended(number, &now.parts, sights[number], steps)?;
+            if number + 1 == self.layers.len() {
+                return recorded.last(&now.x, &attended);
+            }
+            now = recorded.next(number, &now.x, &attended, of(number + 1))?;
+        }
+        Ok(now.x)
+    }
+
+    /// Computes the attention of all sequences' rows, `[rows, heads·head_width]`.
+    fn attended(
+        &self,
+        number: usize,
+        [queries, keys, values]: &[Tensor; 3],
+        sight: &Sight,
+        steps: &mut [Step<'_>],
+    ) -> Result<Tensor> {
         let (mut attended, mut first) = (Vec::with_capacity(steps.len()), 0);
         let everything = Seen::default();
         for (at, step) in steps.iter_mut().enumerate() {
@@ -231,21 +241,12 @@ impl Decoder {
             if count > 0 {
                 let own = |of: &Tensor| of.rows(first, count);
                 let seen = sight.seen.get(at).unwrap_or(&everything);
-                let new = [own(&keys)?, own(&values)?];
-                attended.push(self.attention(number, &own(&queries)?, new, step.cache, seen)?);
+                let new = [own(keys)?, own(values)?];
+                attended.push(self.attention(number, &own(queries)?, new, step.cache, seen)?);
                 first += count;
             }
         }
-        let attended = layer.output.apply(&self.joined(attended)?)?;
-        let x = context.add(x, &after(attended, &layer.attention_after)?)?;
-        let normed = context.rmsnorm(&x, Some(&layer.feed_norm), eps)?;
-        let gate = layer.gate.apply(&normed)?;
-        let gate = match architecture.gate {
-            Gate::Silu => context.silu(&gate)?,
-            Gate::Gelu => context.gelu(&gate, GeluForm::Tanh)?,
-        };
-        let between = context.mul(&gate, &layer.up.apply(&normed)?)?;
-        context.add(&x, &after(layer.down.apply(&between)?, &layer.feed_after)?)
+        self.joined(attended)
     }
 
     /// Computes a sequence's attention of its last rows, `[rows, heads, head_width]`, as `[rows, heads·head_width]`, and adds their

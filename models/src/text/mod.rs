@@ -2,17 +2,19 @@
 //!
 //! [`TextGenerator`] opens a file and writes text: `docs/text-generation.md` is the guide.
 
-mod architecture;
+pub(crate) mod architecture;
 mod batch;
-mod blocks;
+pub(crate) mod blocks;
 mod cache;
 mod config;
 mod conversation;
 mod decoder;
 mod generator;
+mod layer;
 mod on_device;
 mod options;
-mod pieces;
+pub(crate) mod pieces;
+mod recorded;
 mod rope;
 mod run;
 mod sampling;
@@ -20,8 +22,8 @@ mod scores;
 mod stops;
 mod stream;
 mod template;
-mod tokenizer;
-mod vocabulary;
+pub(crate) mod tokenizer;
+pub(crate) mod vocabulary;
 mod weights;
 mod window;
 
@@ -36,6 +38,6 @@ use adead::{Error, Status};
 use std::path::Path;
 
 /// An error about a model's file.
-fn fault(status: Status, path: &Path, text: impl std::fmt::Display) -> Error {
+pub(crate) fn fault(status: Status, path: &Path, text: impl std::fmt::Display) -> Error {
     Error::new(status, format!("{}: {text}", path.display()))
 }

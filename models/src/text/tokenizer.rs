@@ -20,9 +20,9 @@ pub(crate) struct Tokenizer {
 }
 
 /// Words as GPT-2 divides text into them.
-const GPT2: &str = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+";
+pub(crate) const GPT2: &str = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+";
 /// A digit each.
-const DIGITS: &str = r"\p{N}";
+pub(crate) const DIGITS: &str = r"\p{N}";
 /// As Llama 3 does: up to three digits at once.
 const LLAMA3: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 /// As Qwen 2 does: a digit at once.
@@ -56,6 +56,17 @@ impl Words {
             Error::new(Status::Unsupported, text)
         })
     }
+}
+
+/// Returns the name of the words that these patterns make, one after the other, with whether a word that is a token is taken whole.
+pub(crate) fn name_of(patterns: &[&str]) -> Option<(&'static str, bool)> {
+    let words = KNOWN.iter().find(|words| words.patterns == patterns)?;
+    Some((words.names[0], words.whole))
+}
+
+/// Returns the names of all words, for messages.
+pub(crate) fn names() -> String {
+    KNOWN.map(|words| words.names[0]).join(", ")
 }
 
 /// Whether texts begin with bos by the rules of a pre-tokenizer's name, for files that do not say it.

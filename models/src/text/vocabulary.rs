@@ -49,7 +49,7 @@ pub(crate) struct Vocabulary {
 }
 
 /// Control tokens that end an answer, by their text.
-const ENDS: [&str; 13] = [
+pub(crate) const ENDS: [&str; 13] = [
     "</s>",
     "<eos>",
     "<|endoftext|>",

@@ -5,7 +5,8 @@ use super::fault;
 use crate::gguf::{Gguf, TensorInfo};
 use adead::contract::BlockFormat;
 use adead::nn::{self, Layer};
-use adead::{Context, DType, Error, Meta, Result, Shape, Status, Tensor};
+use adead::pipeline::{Pipeline, Value};
+use adead::{Attrs, Context, DType, Error, Meta, Op, Result, Shape, Status, Tensor};
 use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -138,6 +139,30 @@ impl Linear {
         match layer.get() {
             Some(layer) => layer.forward(x),
             None => unreachable!("the layer was made"),
+        }
+    }
+}
+
+impl Linear {
+    /// Whether [`record`](Linear::record) can record it.
+    pub fn is_of_blocks(&self) -> bool {
+        matches!(self.matrix, Matrix::Blocks(..))
+    }
+
+    /// Records the product. `unsupported` for a matrix of floats.
+    pub fn record(&self, pipeline: &mut Pipeline, x: Value) -> Result<Value> {
+        let Matrix::Blocks(matrix, format) = &self.matrix else {
+            return Err(Error::new(Status::Unsupported, "a matrix of floats can't be recorded".to_owned()));
+        };
+        let matrix = pipeline.constant(matrix)?;
+        let attrs = Attrs { format: Some(*format), ..Attrs::DEFAULT };
+        let y = pipeline.op(Op::QuantizedMatmul, &attrs, &[Some(x), Some(matrix)])?;
+        match &self.bias {
+            Some(bias) => {
+                let bias = pipeline.constant(bias)?;
+                pipeline.op(Op::Add, &Attrs::DEFAULT, &[Some(y), Some(bias)])
+            }
+            None => Ok(y),
         }
     }
 }

@@ -109,7 +109,7 @@ impl Data {
         const PURPOSE: u32 = 4;
         let [a, b, ..] = philox([sample as u32, step as u32, 0, PURPOSE], [self.seed as u32, (self.seed >> 32) as u32]);
         let by =
-            [a, b].map(|word| (u64::from(word) * (2 * self.shift as u64 + 1) >> 32) as isize - self.shift as isize);
+            [a, b].map(|word| ((u64::from(word) * (2 * self.shift as u64 + 1)) >> 32) as isize - self.shift as isize);
         (0..PIXELS).map(move |at| {
             let from = [(at / SIDE) as isize + by[0], (at % SIDE) as isize + by[1]];
             let inside = from.iter().all(|place| (0..SIDE as isize).contains(place));

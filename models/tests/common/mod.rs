@@ -3,6 +3,7 @@
 // Every test file takes what it needs of this.
 #![allow(dead_code)]
 
+pub mod convert;
 pub mod gguf;
 
 #[path = "../../../core/tests/backend/mod.rs"]

@@ -3,18 +3,22 @@
 
 use std::fmt::Write;
 
-/// Each source, the feature that it needs, and the name of what a build without that feature lacks.
-const LACKING: [(&str, &str, &str); 10] = [
-    ("flat", "flat", "no matrices as numbers"),
-    ("gradients", "autograd", "no gradients"),
-    ("loader", "overlap", "no batches"),
-    ("log", "log", "no messages"),
-    ("module", "nn", "no layers"),
-    ("outcome", "programs", "no programs"),
-    ("overlap", "overlap", "no batches"),
-    ("profile", "profile", "no profiler"),
-    ("program", "programs", "no programs"),
-    ("safetensors", "nn", "no layers"),
+/// What a build that lacks something is, and how to build another one.
+const MINIMAL: (&str, &str) = ("a minimal build", "without ADEAD_MINIMAL");
+const PLAIN: (&str, &str) = ("a build", "with ADEAD_GRADIENTS");
+
+/// Each source, the feature that it needs, and what a build without that feature says.
+const LACKING: [(&str, &str, (&str, &str), &str); 10] = [
+    ("flat", "flat", MINIMAL, "no matrices as numbers"),
+    ("gradients", "autograd", PLAIN, "no gradients"),
+    ("loader", "overlap", MINIMAL, "no batches"),
+    ("log", "log", MINIMAL, "no messages"),
+    ("module", "nn", MINIMAL, "no layers"),
+    ("outcome", "programs", MINIMAL, "no programs"),
+    ("overlap", "overlap", MINIMAL, "no batches"),
+    ("profile", "profile", MINIMAL, "no profiler"),
+    ("program", "programs", MINIMAL, "no programs"),
+    ("safetensors", "nn", MINIMAL, "no layers"),
 ];
 
 /// Types that every build has.
@@ -26,25 +30,25 @@ pub fn without(source: impl Fn(&str) -> String) -> String {
         "//! The functions that a minimal build lacks: each says so.\n\n\
          // Generated from the sources of these functions by `ADEAD_BLESS=1 cargo test -p adead-c --test header`; don't edit.\n",
     );
-    let mut features: Vec<String> = LACKING.map(|(_, feature, _)| format!("feature = \"{feature}\"")).to_vec();
+    let mut features: Vec<String> = LACKING.map(|(_, feature, ..)| format!("feature = \"{feature}\"")).to_vec();
     features.dedup();
     write!(
         text,
-        "\nuse crate::pointers::fail;\nuse crate::status::{{adead_status, guard}};\n\n\
-         #[cfg(not(all({})))]\n#[inline(never)]\n#[rustfmt::skip]\nfn lacks(what: &str) -> adead_status {{\n    \
-         guard(|| fail!(Unsupported, \"this is a minimal build of adead, which has {{what}}: build it without ADEAD_MINIMAL\"))\n\
+        "\n#[cfg(not(all({})))]\n#[inline(never)]\n#[rustfmt::skip]\nfn lacks(build: &str, what: &str, how: &str) -> crate::status::adead_status {{\n    \
+         use crate::pointers::fail;\n    \
+         crate::status::guard(|| fail!(Unsupported, \"this is {{build}} of adead, which has {{what}}: build it {{how}}\"))\n\
          }}\n",
         features.join(", ")
     )
     .unwrap();
     let all = LACKING.map(|(name, ..)| source(name)).concat();
-    for (name, feature, what) in LACKING {
+    for (name, feature, (build, how), what) in LACKING {
         write!(
             text,
             "\n/// As in `{name}.rs`.\n#[cfg(not(feature = \"{feature}\"))]\n#[rustfmt::skip]\nmod {name} {{\n    \
-             use super::{{adead_status, lacks}};\n    \
+             use super::lacks;\n    use crate::status::adead_status;\n    \
              #[allow(unused_imports)]\n    use std::ffi::{{c_char, c_void}};\n\n    \
-             fn without() -> adead_status {{\n        lacks(\"{what}\")\n    }}\n"
+             fn without() -> adead_status {{\n        lacks(\"{build}\", \"{what}\", \"{how}\")\n    }}\n"
         )
         .unwrap();
         for exported in source(name).split("#[unsafe(no_mangle)]").skip(1) {

@@ -28,9 +28,19 @@ pub struct Trainer {
 /// How a step is computed.
 enum Whole {
     /// The loss, the results and the new parameters and states at once.
-    Once(Replay),
+    Once(Box<Replay>),
     /// The loss, the results and the gradients of each shard; then, from the sum of the gradients, the rest.
-    Shards { gradients: Replay, update: Replay, partial: Vec<Sum> },
+    Shards { gradients: Box<Replay>, update: Box<Replay>, partial: Vec<Sum> },
+}
+
+impl Whole {
+    /// The pipeline that computes first.
+    fn first(&self) -> &Replay {
+        match self {
+            Whole::Once(replay) => replay,
+            Whole::Shards { gradients, .. } => gradients,
+        }
+    }
 }
 
 /// The sum over 2^level shards: the loss and the gradients.
@@ -88,19 +98,17 @@ impl Trainer {
                 let (new, states) =
                     optimizer.record(&mut network.pipeline, &mut network.slots, &network.parameters, &gradients)?;
                 new.iter().chain(&states).try_for_each(|&value| network.pipeline.output(value))?;
-                Whole::Once(Replay::new(network.pipeline, network.slots)?)
+                Whole::Once(Box::new(Replay::new(network.pipeline, network.slots)?))
             }
             Some(shards) => {
                 gradients.iter().try_for_each(|&gradient| network.pipeline.output(gradient))?;
                 let first = Replay::new(network.pipeline, network.slots)?;
                 let update = update(&context, &network.parameters, &optimizer, shards)?;
-                Whole::Shards { gradients: first, update, partial: Vec::new() }
+                Whole::Shards { gradients: Box::new(first), update: Box::new(update), partial: Vec::new() }
             }
         };
-        let replay = match &whole {
-            Whole::Once(replay) | Whole::Shards { gradients: replay, .. } => replay,
-        };
-        let place = |tensor: &Tensor| placed(&context, replay.device(), tensor);
+        let device = whole.first().device().to_owned();
+        let place = |tensor: &Tensor| placed(&context, &device, tensor);
         let mut states = Vec::new();
         for parameter in &network.parameters {
             for name in optimizer.states() {
@@ -300,9 +308,7 @@ impl Trainer {
 
     /// Returns the device that trains.
     pub fn device(&self) -> &str {
-        match &self.whole {
-            Whole::Once(replay) | Whole::Shards { gradients: replay, .. } => replay.device(),
-        }
+        self.whole.first().device()
     }
 
     /// Returns the order in which an epoch goes through `count` samples: drawn by the seed.

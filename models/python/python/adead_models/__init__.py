@@ -11,5 +11,6 @@ from ._generator import Options as Options
 from ._generator import TextGenerator as TextGenerator
 from ._generator import TextStream as TextStream
 from ._library import VERSION as __version__
+from ._quantize import quantize as quantize
 
-__all__ = ["Generation", "Options", "SentenceEncoder", "TextGenerator", "TextStream", "TruncationWarning", "__version__"]
+__all__ = ["Generation", "Options", "SentenceEncoder", "TextGenerator", "TextStream", "TruncationWarning", "__version__", "quantize"]

@@ -1,0 +1,81 @@
+//! Tests of `adead train` with a text of its own, and of its errors.
+#![cfg(feature = "models")]
+
+mod common;
+
+use common::{adead, after, bad, repository};
+use std::fs;
+use std::path::PathBuf;
+
+const JOB: &str = r#"
+batch = 8
+epochs = 2
+data = { kind = "text", files = ["text"] }
+model = { kind = "gpt", layers = 1, heads = 1, width = 8, context = 16 }
+optimizer = { kind = "adam", rate = 0.01 }
+checkpoint = { file = "state.safetensors" }
+"#;
+
+/// A folder with a job, which is gone at the end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str, job: &str) -> Folder {
+        let folder = std::env::temp_dir().join(format!("adead-cli-train-{}-{name}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("text"), "a ferry came in, and nobody noticed. ".repeat(40)).unwrap();
+        fs::write(folder.join("job.toml"), job).unwrap();
+        Folder(folder)
+    }
+
+    fn job(&self) -> String {
+        self.0.join("job.toml").to_str().unwrap().to_owned()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn a_job_is_told_epoch_by_epoch_and_has_one_hash() {
+    let folder = Folder::new("told", JOB);
+    let job = folder.job();
+    let whole = adead(&["train", &job, "--device", "cpu"]);
+    assert_eq!(whole.code, 0, "{whole:?}");
+    let lines: Vec<&str> = whole.out.lines().collect();
+    assert!(lines.len() == 3 && lines[0] == "epoch      loss  held out  accuracy  seconds", "{whole:?}");
+    assert!(lines[1].starts_with("    1    ") && lines[2].starts_with("    2    "), "{whole:?}");
+    let hash = after(&whole.err, "sha256    ").trim_end().to_owned();
+    assert_eq!(hash.len(), 64, "{whole:?}");
+
+    // Stopped after an epoch, and continued by another number of threads.
+    fs::remove_file(folder.0.join("state.safetensors")).unwrap();
+    assert_eq!(adead(&["train", &job, "--device", "cpu", "--epochs", "1"]).code, 0);
+    let rest = adead(&["train", &job, "--device", "cpu", "--threads", "3", "--resume", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&rest.out).unwrap();
+    assert_eq!((json["sha256"].as_str(), json["device"].as_str()), (Some(&*hash), Some("cpu")), "{rest:?}");
+    assert_eq!(json["epochs"].as_array().unwrap().len(), 1);
+    assert_eq!(json["epochs"][0]["epoch"], 2);
+}
+
+#[test]
+fn the_examples_can_be_read() {
+    for name in ["digits", "mlp", "gpt"] {
+        let text = fs::read_to_string(repository(&format!("examples/train/{name}.toml"))).unwrap();
+        let folder = Folder::new(name, &text);
+        // Their data are elsewhere.
+        let text = bad(21, &["train", &folder.job(), "--device", "cpu"]);
+        assert!(text.contains("No such file"), "{text}");
+    }
+}
+
+#[test]
+fn errors_name_the_file() {
+    let folder = Folder::new("errors", &JOB.replace("rate = 0.01", "rate = -1.0"));
+    let text = bad(11, &["train", &folder.job()]);
+    assert!(text.contains("job.toml: optimizer.rate is -1; it must be more than 0 (invalid_argument)"), "{text}");
+    bad(21, &["train", "/nowhere.toml"]);
+}
