@@ -5,10 +5,17 @@
 const native = require('./load.js')
 const { checkText, named, refused } = require('./errors.js')
 
-/** The options for the native module: it takes an array of stop texts. */
-function checked(options) {
+/** Options for the native module, without those that are null. */
+function present(options) {
+  if (typeof options !== 'object' || options === null) return options ?? undefined
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== null))
+}
+
+/** The options of a text: the native module takes an array of stop texts. */
+function checked(given) {
+  const options = present(given)
   const stop = options?.stop
-  if (stop === undefined || stop === null) return options
+  if (stop === undefined) return options
   const stops = typeof stop === 'string' ? [stop] : stop
   if (!Array.isArray(stops)) throw refused(`stop must be a string or an array of strings; it is ${named(stop)}`)
   stops.forEach((text, number) => checkText(text, `stop text ${number}`))
@@ -62,12 +69,12 @@ class TextGenerator {
   }
 
   static open(path, options) {
-    return new TextGenerator(native.Generator.open(path, options))
+    return new TextGenerator(native.Generator.open(path, present(options)))
   }
 
   // A promise rejects with what is wrong with its arguments, instead of throwing it.
   static async openAsync(path, options) {
-    return new TextGenerator(await native.Generator.openAsync(path, options))
+    return new TextGenerator(await native.Generator.openAsync(path, present(options)))
   }
 
   get contextLength() {
