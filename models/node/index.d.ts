@@ -77,6 +77,130 @@ export class SentenceEncoder {
   ): AsyncGenerator<Embeddings, void, void>
 }
 
+/** How to open a model that writes text. No choice changes a bit of a text. */
+export interface TextOptions {
+  /** As for `SentenceEncoder`. Without it what `ADEAD_DEVICE` names, else what adead.toml does, else "cpu". */
+  device?: string | null
+  /** CPU threads. Without it what `ADEAD_NUM_THREADS` says, else as many as the process may use. */
+  threads?: number | null
+  /** The most tokens of a sequence, prompt and answer together. Without it what the file says, the largest number too. */
+  contextLength?: number | null
+  /** The most tokens that are computed at once. Without it 512. */
+  chunk?: number | null
+  /** Whether the file is mapped instead of read. It must not change while the generator lives. */
+  map?: boolean | null
+}
+
+/** How text is generated. Without options the most likely tokens are taken. docs/text-generation.md has the steps of sampling. */
+export interface GenerateOptions {
+  /** The most tokens of an answer; 512 without it. */
+  maxTokens?: number | null
+  /** Texts that end an answer, wherever tokens begin and end. The answer does not contain them. */
+  stop?: string | readonly string[] | null
+  /** Whether an answer goes on after tokens that would end it. */
+  ignoreEnd?: boolean | null
+  /** The factor that flattens the distribution. 0, the default, takes the most likely token; 1 draws by the model's own probabilities. */
+  temperature?: number | null
+  /** The most tokens to draw from; 0, the default, is all. */
+  topK?: number | null
+  /** The probability that the tokens to draw from reach together, 0 to 1; 1, the default, is all. */
+  topP?: number | null
+  /** The least probability of a token to draw from, as a part of the most likely token's, 0 to 1; 0, the default, is all. */
+  minP?: number | null
+  /** The penalty of recent tokens; 1, the default, is none. */
+  repeatPenalty?: number | null
+  /** How many of the last tokens are recent, the prompt's included; 64 without it. */
+  repeatLast?: number | null
+  /** The seed of the random numbers, of 64 bits: a number up to 2^53 - 1, or a bigint. 0 without it. */
+  seed?: number | bigint | null
+  /** The number of the sequence; 0 without it. Sequences of one seed draw different numbers. */
+  sequence?: number | bigint | null
+}
+
+/** A message of a conversation. */
+export interface Message {
+  /** The speaker: "system", "user" or "assistant", or another name that the model's chat template knows. */
+  role: string
+  content: string
+}
+
+/** A generated text. */
+export interface Generation {
+  /** The text, without the prompt. */
+  text: string
+  /** Its tokens. If a token ended it, that one is the last. Tokens of a stop text are here, and not in the text. */
+  tokens: number[]
+  /** Why it ended: the model ended it, a stop text came, it has `maxTokens` tokens, or it filled the context. null before its end. */
+  finish: 'end' | 'stop' | 'max_tokens' | 'context_full' | null
+  /** The number of the prompt's tokens. */
+  promptTokens: number
+}
+
+/** A text that is generated piece by piece, for `for await`. Pieces are not empty and may have several tokens. */
+export class TextStream implements AsyncIterableIterator<string> {
+  private constructor()
+  [Symbol.asyncIterator](): this
+  /** Computes the next piece on another thread. Only then is the prompt computed. */
+  next(): Promise<IteratorResult<string, undefined>>
+  /** Ends the stream: no piece comes afterwards. A loop that ends early calls it. */
+  return(): Promise<IteratorResult<string, undefined>>
+  /** What is generated so far; all of it behind the last piece. `not_ready` while a piece is computed. */
+  readonly generation: Generation
+}
+
+/**
+ * A model that writes text, in a GGUF file. Calls may run at the same time. Functions that end in `Async` compute on another thread.
+ * Its memory goes when the collector has found that nothing refers to it, in the next turn of the event loop.
+ */
+export class TextGenerator {
+  private constructor()
+  /**
+   * Opens a file. `io` for one that can't be read, `invalid_argument`, `dtype_mismatch` and `shape_mismatch` for one that is
+   * malformed, `unsupported` for a model of another kind, `backend_unavailable` for a device that is not there.
+   */
+  static open(path: string, options?: TextOptions | null): TextGenerator
+  static openAsync(path: string, options?: TextOptions | null): Promise<TextGenerator>
+  /** The most tokens of a sequence, prompt and answer together. */
+  readonly contextLength: number
+  /** The number of different tokens. */
+  readonly vocabulary: number
+  /** The number of values of an embedding. */
+  readonly width: number
+  /** Whether the file has a chat template, which `chat` needs. */
+  readonly hasChatTemplate: boolean
+  /** The id of its device, such as "cpu" or "cuda:0". */
+  readonly device: string
+  /**
+   * Generates the text that follows a prompt. `invalid_argument` for a prompt without tokens or with more than the context length,
+   * and for options outside their ranges.
+   */
+  generate(prompt: string, options?: GenerateOptions | null): Generation
+  generateAsync(prompt: string, options?: GenerateOptions | null): Promise<Generation>
+  /** Generates the text that follows a prompt piece by piece. */
+  stream(prompt: string, options?: GenerateOptions | null): TextStream
+  /**
+   * Generates an answer to messages, which the model's chat template writes as a prompt. `unsupported` if the file has no chat
+   * template, `invalid_argument` if the template refuses the messages.
+   */
+  chat(messages: readonly Message[], options?: GenerateOptions | null): Generation
+  chatAsync(messages: readonly Message[], options?: GenerateOptions | null): Promise<Generation>
+  /** Generates an answer to messages piece by piece. */
+  chatStream(messages: readonly Message[], options?: GenerateOptions | null): TextStream
+  /** The tokens of a text. The text of a special token, such as `<|im_start|>`, becomes that token. */
+  tokenize(text: string): number[]
+  /** The text of tokens. Special tokens have none; bytes that are not UTF-8 become U+FFFD. */
+  detokenize(tokens: readonly number[] | Uint32Array): string
+  /** e to the mean of the negative `logprobs` of a text. `invalid_argument` for fewer than two tokens. */
+  perplexity(text: string): number
+  perplexityAsync(text: string): Promise<number>
+  /** The logarithm of the probability of each token but the first, given those before it. */
+  logprobs(tokens: readonly number[] | Uint32Array): Float32Array
+  logprobsAsync(tokens: readonly number[] | Uint32Array): Promise<Float32Array>
+  /** The mean of the last hidden states of a text's tokens. `SentenceEncoder` says more about meaning. */
+  embed(text: string): Float32Array
+  embedAsync(text: string): Promise<Float32Array>
+}
+
 /** The name of a status. */
 export type StatusName =
   | 'invalid_argument'

@@ -1,33 +1,19 @@
 'use strict'
 
-// Models for Node.js: sentence embeddings. The native module opens models and computes. This file has the public classes, the class
-// of errors, and streams.
+// Models for Node.js. The native module opens models and computes. This file has the public classes of sentence embeddings, and
+// streams of sentences; text.js has text generation.
 
 const native = require('./load.js')
-
-class AdeadError extends Error {
-  constructor(message, code, status) {
-    super(message)
-    this.code = code
-    this.status = status
-  }
-}
-Object.defineProperty(AdeadError.prototype, 'name', { value: 'AdeadError', configurable: true, writable: true })
-native.setErrorClass(AdeadError)
-
-const refused = (text) => new AdeadError(text, 'invalid_argument', 1)
-const named = (value) => (value === null ? 'null' : Array.isArray(value) ? 'an array' : `of the type ${typeof value}`)
+const { AdeadError, checkText, named, refused } = require('./errors.js')
+const { TextGenerator, TextStream } = require('./text.js')
 
 /** Sentences of a part at most, and of the first one, which somebody waits for; characters after which no more are taken. */
 const MOST = 1024
 const FIRST = 64
 const CHARACTERS = 2 ** 20
 
-/** Checks the sentence of a number: the native module would put U+FFFD where half of a surrogate pair is. */
-function check(sentence, number) {
-  if (typeof sentence !== 'string') throw refused(`sentence ${number} must be a string; it is ${named(sentence)}`)
-  if (!sentence.isWellFormed()) throw refused(`sentence ${number} has half of a surrogate pair, which is no character`)
-}
+/** Checks the sentence of a number. */
+const check = (sentence, number) => checkText(sentence, `sentence ${number}`)
 
 function checkAll(sentences) {
   if (!Array.isArray(sentences)) throw refused(`sentences must be an array of strings; they are ${named(sentences)}`)
@@ -153,4 +139,4 @@ class SentenceEncoder {
   }
 }
 
-module.exports = { AdeadError, Embeddings, SentenceEncoder }
+module.exports = { AdeadError, Embeddings, SentenceEncoder, TextGenerator, TextStream }

@@ -1,4 +1,4 @@
 import models from './index.js'
 
-export const { AdeadError, Embeddings, SentenceEncoder } = models
+export const { AdeadError, Embeddings, SentenceEncoder, TextGenerator, TextStream } = models
 export default models

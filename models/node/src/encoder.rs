@@ -74,15 +74,19 @@ fn open(folder: &str, options: &OpenOptions) -> Result<(SentenceEncoder, i64)> {
     Ok((encoder, i64::try_from(bytes).unwrap_or(0)))
 }
 
+/// A `Float32Array` with a copy of values.
+pub(crate) fn floats(env: Env, values: &[f32]) -> napi::Result<Unknown<'static>> {
+    // SAFETY: the bytes of floats, which have no padding.
+    let bytes = unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values)) };
+    array_of(env, DType::F32, bytes)
+}
+
 /// The rows and what is said of them, as an object.
 fn rows(env: Env, found: Embeddings) -> napi::Result<Unknown<'static>> {
     let mut object = Object::new(&env)?;
     object.set("width", found.width() as f64)?;
     object.set("truncated", found.truncated().iter().map(|&row| row as f64).collect::<Vec<_>>())?;
-    let values = found.into_values();
-    // SAFETY: the bytes of floats, which have no padding.
-    let bytes = unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), size_of_val(&values[..])) };
-    object.set("values", array_of(env, DType::F32, bytes)?)?;
+    object.set("values", floats(env, found.values())?)?;
     // SAFETY: a value of this environment, given to it at once.
     unsafe { Unknown::from_napi_value(env.raw(), object.raw()) }
 }

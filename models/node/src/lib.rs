@@ -6,6 +6,8 @@
 #![cfg_attr(test, allow(dead_code))]
 
 mod encoder;
+mod generator;
+mod stream;
 
 use napi::Env;
 use napi::bindgen_prelude::{Function, Unknown};

@@ -117,7 +117,7 @@ test('what can not be opened is refused with the reason', async () => {
 test('CommonJS and ESM have the same', () => {
   const required = createRequire(import.meta.url)('../index.js')
   assert.equal(required, sentencesModule)
-  assert.deepEqual(Object.keys(required).sort(), ['AdeadError', 'Embeddings', 'SentenceEncoder'])
+  assert.deepEqual(Object.keys(required).sort(), ['AdeadError', 'Embeddings', 'SentenceEncoder', 'TextGenerator', 'TextStream'])
   assert.ok(expected instanceof required.Embeddings && Embeddings === required.Embeddings)
   assert.equal(new AdeadError('text', 'io', 11).name, 'AdeadError')
 })
