@@ -1,0 +1,332 @@
+// Text generation over <adead/models.h> and its library, adead_models: language models in GGUF files. docs/text-generation.md is the
+// guide. A program with it need not link libadead.
+#ifndef ADEAD_TEXT_HPP
+#define ADEAD_TEXT_HPP
+
+#include <adead/models.hpp>
+
+#include <memory>
+
+namespace adead {
+inline namespace ADEAD_HPP_MODE {
+
+/// How a model is opened. No choice changes a bit of a text.
+struct TextOptions {
+  /// The device, named as for Context::open. Without it what ADEAD_DEVICE names, else what adead.toml does, else the CPU.
+  std::optional<std::string> device = {};
+  /// CPU threads.
+  std::optional<std::size_t> threads = {};
+  /// The most tokens of a sequence, prompt and answer together. Without it what the file says, the largest number too.
+  std::optional<std::size_t> context_length = {};
+  /// The most tokens that are computed at once; 512 without it.
+  std::optional<std::size_t> chunk = {};
+  /// Whether the file is mapped instead of read. It must not change while the generator lives.
+  bool map = false;
+  /// Gets the number of a prompt's tokens computed so far, and of all of them, after each chunk. It must not throw.
+  std::function<void(std::size_t computed, std::size_t all)> progress = {};
+};
+
+/// How text is generated. Without options the most likely tokens are taken, 512 at most.
+struct GenerateOptions {
+  /// The most tokens of an answer.
+  std::optional<std::size_t> max_tokens = {};
+  /// Texts that end an answer, which does not contain them.
+  std::vector<std::string> stop = {};
+  /// Whether an answer goes on after tokens that would end it.
+  bool ignore_end = false;
+  /// The factor that flattens the distribution: 0 takes the most likely token, 1 draws by the model's own probabilities.
+  std::optional<float> temperature = {};
+  /// The most tokens to draw from; 0 is all.
+  std::optional<std::size_t> top_k = {};
+  /// The probability that the tokens to draw from reach together; 1 is all.
+  std::optional<float> top_p = {};
+  /// The least probability of a token to draw from, as a part of the most likely token's; 0 is all.
+  std::optional<float> min_p = {};
+  /// The penalty of recent tokens; 1 is none.
+  std::optional<float> repeat_penalty = {};
+  /// How many of the last tokens are recent, the prompt's included.
+  std::optional<std::size_t> repeat_last = {};
+  /// The seed of the random numbers.
+  std::uint64_t seed = 0;
+  /// The number of the sequence. Sequences of one seed draw different numbers.
+  std::uint64_t sequence = 0;
+};
+
+/// A message of a conversation: who says it ("system", "user", "assistant"), and what.
+struct Message {
+  std::string role, content;
+};
+
+/// Why a text ended.
+enum class Finish : std::int32_t {
+  /// It has not ended.
+  none = ADEAD_FINISH_NONE,
+  /// The model ended it.
+  end = ADEAD_FINISH_END,
+  /// A stop text came.
+  stop = ADEAD_FINISH_STOP,
+  /// It has max_tokens tokens.
+  max_tokens = ADEAD_FINISH_MAX_TOKENS,
+  /// It filled the context.
+  context_full = ADEAD_FINISH_CONTEXT_FULL,
+};
+
+/// A generated text.
+struct Generation {
+  /// The text, without the prompt.
+  std::string text;
+  /// Its tokens. If one ended it, that is the last.
+  std::vector<std::uint32_t> tokens;
+  Finish finish = Finish::none;
+  std::size_t prompt_tokens = 0;
+};
+
+namespace detail {
+
+/// Options as the C interface takes them, valid while this object and the given ones live.
+class RawGenerate {
+ public:
+  explicit RawGenerate(const GenerateOptions &given) {
+    for (const std::string &text : given.stop) stop_.push_back(text.c_str());
+    if (given.max_tokens) raw_.max_tokens = *given.max_tokens;
+    raw_.stop = stop_.data();
+    raw_.stop_count = stop_.size();
+    raw_.ignore_end = given.ignore_end;
+    if (given.temperature) raw_.temperature = *given.temperature;
+    if (given.top_k) raw_.top_k = *given.top_k;
+    if (given.top_p) raw_.top_p = *given.top_p;
+    if (given.min_p) raw_.min_p = *given.min_p;
+    if (given.repeat_penalty) raw_.repeat_penalty = *given.repeat_penalty;
+    if (given.repeat_last) raw_.repeat_last = *given.repeat_last;
+    raw_.seed = given.seed;
+    raw_.sequence = given.sequence;
+  }
+  RawGenerate(const RawGenerate &) = delete;
+  RawGenerate &operator=(const RawGenerate &) = delete;
+  const adead_generate_options *get() const noexcept { return &raw_; }
+
+ private:
+  std::vector<const char *> stop_;
+  adead_generate_options raw_ = ADEAD_GENERATE_OPTIONS_INIT;
+};
+
+}  // namespace detail
+
+/// A text that is generated piece by piece. It may be destroyed before its end.
+class TextStream {
+ public:
+  TextStream() noexcept = default;
+
+  /// Computes the next piece: text that is not empty and ends between characters. Nothing at the end. The first call computes the
+  /// prompt.
+  Returned<std::optional<std::string>> next() {
+    const char *text = nullptr;
+    std::size_t length = 0;
+    adead_status status = adead_text_stream_next(handle_.get(), &text, &length);
+    std::optional<std::string> piece;
+    if (text) piece.emplace(text, length);
+    return detail::encoded(status, std::move(piece));
+  }
+
+  /// Returns what is generated so far: all of it behind the last piece.
+  Returned<Generation> generation() const {
+    adead_generation *raw = nullptr;
+    adead_status status = adead_text_stream_generation(handle_.get(), &raw);
+    detail::Handle<adead_generation, adead_generation_destroy> owner(raw);
+    Generation all;
+    const char *text = nullptr;
+    const std::uint32_t *tokens = nullptr;
+    std::size_t length = 0, count = 0;
+    adead_finish finish = ADEAD_FINISH_NONE;
+    if (!status) status = adead_generation_text(raw, &text, &length);
+    if (!status) status = adead_generation_tokens(raw, &tokens, &count);
+    if (!status) status = adead_generation_finish(raw, &finish);
+    if (!status) status = adead_generation_prompt_tokens(raw, &all.prompt_tokens);
+    if (!status) {
+      all.text.assign(text, length);
+      all.tokens.assign(tokens, tokens + count);
+      all.finish = static_cast<Finish>(finish);
+    }
+    return detail::encoded(status, std::move(all));
+  }
+
+  adead_text_stream *get() const noexcept { return handle_.get(); }
+  explicit operator bool() const noexcept { return static_cast<bool>(handle_); }
+
+ private:
+  friend class TextGenerator;
+  using Progress = std::shared_ptr<std::function<void(std::size_t, std::size_t)>>;
+  TextStream(adead_text_stream *raw, Progress progress) noexcept : progress_(std::move(progress)), handle_(raw) {}
+
+  // The library calls it while the stream computes.
+  Progress progress_;
+  detail::Handle<adead_text_stream, adead_text_stream_destroy> handle_;
+};
+
+/// A language model in a GGUF file, on a device. Threads may share one.
+class TextGenerator {
+ public:
+  TextGenerator(TextGenerator &&) noexcept = default;
+  TextGenerator &operator=(TextGenerator &&) noexcept = default;
+#ifndef ADEAD_NO_EXCEPTIONS
+  /// Opens a model as open() does.
+  explicit TextGenerator(Text path, const TextOptions &options = {}) : TextGenerator(open(path, options)) {}
+#else
+  /// Makes an empty generator. open() makes a usable one.
+  TextGenerator() noexcept = default;
+#endif
+
+  /// Opens a file. io for one that can't be read, invalid_argument, dtype_mismatch and shape_mismatch for a malformed one, unsupported
+  /// for a model of another kind.
+  static Returned<TextGenerator> open(Text path, const TextOptions &options = {}) {
+    adead_text_options raw = ADEAD_TEXT_OPTIONS_INIT;
+    TextStream::Progress progress;
+    if (options.device) raw.device = options.device->c_str();
+    if (options.threads) raw.threads = *options.threads;
+    if (options.context_length) raw.context_length = *options.context_length;
+    if (options.chunk) raw.chunk = *options.chunk;
+    raw.map = options.map;
+    if (options.progress) {
+      progress = std::make_shared<std::function<void(std::size_t, std::size_t)>>(options.progress);
+      raw.user = progress.get();
+      raw.progress = [](void *user, std::size_t computed, std::size_t all) noexcept {
+        (*static_cast<std::function<void(std::size_t, std::size_t)> *>(user))(computed, all);
+      };
+    }
+    adead_text_generator *out = nullptr;
+    adead_status status = adead_text_generator_open(path.get(), &raw, &out);
+    return detail::encoded(status, TextGenerator(out, std::move(progress)));
+  }
+
+  /// Returns the most tokens of a sequence, prompt and answer together.
+  Returned<std::size_t> context_length() const { return size(adead_text_generator_context_length); }
+  /// Returns the number of different tokens.
+  Returned<std::size_t> vocabulary() const { return size(adead_text_generator_vocabulary); }
+  /// Returns the number of values of an embedding.
+  Returned<std::size_t> width() const { return size(adead_text_generator_width); }
+  /// Returns whether the file has a chat template, which chat() needs.
+  Returned<bool> has_chat_template() const {
+    std::int32_t out = 0;
+    adead_status status = adead_text_generator_has_chat_template(get(), &out);
+    return detail::encoded(status, out != 0);
+  }
+  /// Returns the device that it computes on: "cpu", "cuda:0".
+  Returned<std::string> device() const {
+    const char *out = nullptr;
+    adead_status status = adead_text_generator_device(get(), &out);
+    return detail::encoded(status, std::string(out ? out : ""));
+  }
+
+  /// Begins the text that follows a prompt. invalid_argument for a prompt without tokens or with more than the context length, and for
+  /// options outside their ranges.
+  Returned<TextStream> stream(Text prompt, const GenerateOptions &options = {}) const {
+    const detail::RawGenerate raw(options);
+    adead_text_stream *out = nullptr;
+    adead_status status = adead_text_stream_create(get(), prompt.get(), raw.get(), &out);
+    return detail::encoded(status, TextStream(out, progress_));
+  }
+
+  /// Begins an answer to messages, which the model's chat template writes as a prompt. unsupported without a template.
+  Returned<TextStream> chat_stream(const std::vector<Message> &messages, const GenerateOptions &options = {}) const {
+    const detail::RawGenerate raw(options);
+    std::vector<adead_message> all;
+    for (const Message &one : messages) all.push_back({one.role.c_str(), one.content.c_str()});
+    adead_text_stream *out = nullptr;
+    adead_status status = adead_text_stream_create_chat(get(), all.data(), all.size(), raw.get(), &out);
+    return detail::encoded(status, TextStream(out, progress_));
+  }
+
+  /// Generates the text that follows a prompt. Pieces are passed to `piece` as they come; it returns false to end
+  /// the text. Its exceptions end the text and are passed on.
+  Returned<Generation> generate(Text prompt, const GenerateOptions &options = {},
+                                const std::function<bool(std::string_view)> &piece = {}) const {
+    return whole(stream(prompt, options), piece);
+  }
+
+  /// Generates an answer to messages, as generate() does.
+  Returned<Generation> chat(const std::vector<Message> &messages, const GenerateOptions &options = {},
+                            const std::function<bool(std::string_view)> &piece = {}) const {
+    return whole(chat_stream(messages, options), piece);
+  }
+
+  /// Returns a text's tokens. The text of a special token, such as `<|im_start|>`, becomes that token.
+  Returned<std::vector<std::uint32_t>> tokenize(Text text) const {
+    std::size_t count = 0;
+    adead_status status = adead_text_tokenize(get(), text.get(), nullptr, 0, &count);
+    std::vector<std::uint32_t> tokens(count);
+    if (!status) status = adead_text_tokenize(get(), text.get(), tokens.data(), tokens.size(), &count);
+    return detail::encoded(status, std::move(tokens));
+  }
+
+  /// Returns the text of tokens. Special ones have none.
+  Returned<std::string> detokenize(const std::vector<std::uint32_t> &tokens) const {
+    std::size_t length = 0;
+    adead_status status = adead_text_detokenize(get(), tokens.data(), tokens.size(), nullptr, 0, &length);
+    std::string text(length + 1, '\0');
+    if (!status) status = adead_text_detokenize(get(), tokens.data(), tokens.size(), text.data(), text.size(), &length);
+    text.resize(length);
+    return detail::encoded(status, std::move(text));
+  }
+
+  /// Returns e to the mean of the negative logarithms of the probabilities of a text's tokens. invalid_argument for fewer than two.
+  Returned<double> perplexity(Text text) const {
+    double out = 0;
+    adead_status status = adead_text_perplexity(get(), text.get(), &out);
+    return detail::encoded(status, out);
+  }
+
+  /// Returns the logarithm of the probability of each token but the first, given those before it.
+  Returned<std::vector<float>> logprobs(const std::vector<std::uint32_t> &tokens) const {
+    std::vector<float> values(tokens.empty() ? 0 : tokens.size() - 1);
+    adead_status status = adead_text_logprobs(get(), tokens.data(), tokens.size(), values.data(), values.size());
+    return detail::encoded(status, std::move(values));
+  }
+
+  /// Returns the mean of the last hidden states of a text's tokens. SentenceEncoder says more about meaning.
+  Returned<std::vector<float>> embed(Text text) const {
+    std::size_t width = 0;
+    adead_status status = adead_text_generator_width(get(), &width);
+    std::vector<float> values(width);
+    if (!status) status = adead_text_embed(get(), text.get(), values.data(), values.size());
+    return detail::encoded(status, std::move(values));
+  }
+
+  adead_text_generator *get() const noexcept { return handle_.get(); }
+  explicit operator bool() const noexcept { return static_cast<bool>(handle_); }
+
+ private:
+  friend class Result<TextGenerator>;
+  TextGenerator(adead_text_generator *raw, TextStream::Progress progress) noexcept : progress_(std::move(progress)), handle_(raw) {}
+
+  template <class F>
+  Returned<std::size_t> size(F ask) const {
+    std::size_t out = 0;
+    adead_status status = ask(get(), &out);
+    return detail::encoded(status, out);
+  }
+
+  static Returned<Generation> whole(Returned<TextStream> begun, const std::function<bool(std::string_view)> &piece) {
+#ifdef ADEAD_NO_EXCEPTIONS
+    if (!begun) return *std::move(begun).error();
+    TextStream &stream = *begun;
+    for (;;) {
+      auto next = stream.next();
+      if (!next) return *std::move(next).error();
+      if (!*next || (piece && !piece(**next))) return stream.generation();
+    }
+#else
+    for (;;) {
+      auto next = begun.next();
+      if (!next || (piece && !piece(*next))) return begun.generation();
+    }
+#endif
+  }
+
+  TextStream::Progress progress_;
+  detail::Handle<adead_text_generator, adead_text_generator_destroy> handle_;
+};
+
+}  // namespace ADEAD_HPP_MODE
+}  // namespace adead
+
+#endif
