@@ -6,6 +6,7 @@
 #include <adead/models.hpp>
 
 #include <memory>
+#include <utility>
 
 namespace adead {
 inline namespace ADEAD_HPP_MODE {
@@ -22,7 +23,8 @@ struct TextOptions {
   std::optional<std::size_t> chunk = {};
   /// Whether the file is mapped instead of read. It must not change while the generator lives.
   bool map = false;
-  /// Gets the number of a prompt's tokens computed so far, and of all of them, after each chunk. It must not throw.
+  /// Gets the number of a prompt's tokens computed so far, and of all of them, after each chunk. Its exception
+  /// is passed on when the call that computes has ended.
   std::function<void(std::size_t computed, std::size_t all)> progress = {};
 };
 
@@ -83,6 +85,23 @@ struct Generation {
 
 namespace detail {
 
+#ifndef ADEAD_NO_EXCEPTIONS
+/// What a progress function threw in this thread's call: no exception may go through the library.
+inline std::exception_ptr &thrown() noexcept {
+  thread_local std::exception_ptr exception;
+  return exception;
+}
+#endif
+
+/// What a call that may have told its progress returns.
+template <class T>
+Returned<T> computed(adead_status status, T value) {
+#ifndef ADEAD_NO_EXCEPTIONS
+  if (thrown()) std::rethrow_exception(std::exchange(thrown(), nullptr));
+#endif
+  return encoded(status, std::move(value));
+}
+
 /// Options as the C interface takes them, valid while this object and the given ones live.
 class RawGenerate {
  public:
@@ -125,7 +144,7 @@ class TextStream {
     adead_status status = adead_text_stream_next(handle_.get(), &text, &length);
     std::optional<std::string> piece;
     if (text) piece.emplace(text, length);
-    return detail::encoded(status, std::move(piece));
+    return detail::computed(status, std::move(piece));
   }
 
   /// Returns what is generated so far: all of it behind the last piece.
@@ -190,7 +209,17 @@ class TextGenerator {
       progress = std::make_shared<std::function<void(std::size_t, std::size_t)>>(options.progress);
       raw.user = progress.get();
       raw.progress = [](void *user, std::size_t computed, std::size_t all) noexcept {
-        (*static_cast<std::function<void(std::size_t, std::size_t)> *>(user))(computed, all);
+        auto &told = *static_cast<std::function<void(std::size_t, std::size_t)> *>(user);
+#ifndef ADEAD_NO_EXCEPTIONS
+        if (detail::thrown()) return;
+        try {
+          told(computed, all);
+        } catch (...) {
+          detail::thrown() = std::current_exception();
+        }
+#else
+        told(computed, all);
+#endif
       };
     }
     adead_text_generator *out = nullptr;
@@ -272,14 +301,14 @@ class TextGenerator {
   Returned<double> perplexity(Text text) const {
     double out = 0;
     adead_status status = adead_text_perplexity(get(), text.get(), &out);
-    return detail::encoded(status, out);
+    return detail::computed(status, out);
   }
 
   /// Returns the logarithm of the probability of each token but the first, given those before it.
   Returned<std::vector<float>> logprobs(const std::vector<std::uint32_t> &tokens) const {
     std::vector<float> values(tokens.empty() ? 0 : tokens.size() - 1);
     adead_status status = adead_text_logprobs(get(), tokens.data(), tokens.size(), values.data(), values.size());
-    return detail::encoded(status, std::move(values));
+    return detail::computed(status, std::move(values));
   }
 
   /// Returns the mean of the last hidden states of a text's tokens. SentenceEncoder says more about meaning.
@@ -288,7 +317,7 @@ class TextGenerator {
     adead_status status = adead_text_generator_width(get(), &width);
     std::vector<float> values(width);
     if (!status) status = adead_text_embed(get(), text.get(), values.data(), values.size());
-    return detail::encoded(status, std::move(values));
+    return detail::computed(status, std::move(values));
   }
 
   adead_text_generator *get() const noexcept { return handle_.get(); }

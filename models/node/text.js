@@ -97,38 +97,34 @@ class TextGenerator {
     return this.#native.device
   }
 
-  #stream(prompt, options) {
-    checkText(prompt, 'the prompt')
-    return this.#native.stream(prompt, checked(options))
-  }
-
-  #chat(messages, options) {
-    checkMessages(messages)
-    return this.#native.chat(messages, checked(options))
-  }
-
   generate(prompt, options) {
-    return this.#stream(prompt, options).all()
+    checkText(prompt, 'the prompt')
+    return this.#native.generate(prompt, checked(options))
   }
 
   async generateAsync(prompt, options) {
-    return this.#stream(prompt, options).allAsync()
+    checkText(prompt, 'the prompt')
+    return this.#native.generateAsync(prompt, checked(options))
   }
 
   stream(prompt, options) {
-    return new TextStream(this.#stream(prompt, options))
+    checkText(prompt, 'the prompt')
+    return new TextStream(this.#native.stream(prompt, checked(options)))
   }
 
   chat(messages, options) {
-    return this.#chat(messages, options).all()
+    checkMessages(messages)
+    return this.#native.answer(messages, checked(options))
   }
 
   async chatAsync(messages, options) {
-    return this.#chat(messages, options).allAsync()
+    checkMessages(messages)
+    return this.#native.answerAsync(messages, checked(options))
   }
 
   chatStream(messages, options) {
-    return new TextStream(this.#chat(messages, options))
+    checkMessages(messages)
+    return new TextStream(this.#native.chat(messages, checked(options)))
   }
 
   tokenize(text) {

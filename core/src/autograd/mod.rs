@@ -29,6 +29,12 @@ impl Pipeline {
         Ok(detached)
     }
 
+    /// Whether `of` depends on a value in a way that has a gradient.
+    pub fn has_gradient(&self, of: Value, by: Value) -> Result<bool> {
+        let (of, by) = (self.node(of)?, self.node(by)?);
+        Ok(self.needed(of, &[by])[of as usize])
+    }
+
     /// Records the gradients of `of`, which has one element, by each of these values, and returns them: of the values' shapes and
     /// dtypes. A value may be an input, a constant or a result between. A value that is used several times receives the sum over its
     /// uses, from the last one to the first.

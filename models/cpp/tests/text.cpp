@@ -165,6 +165,24 @@ void progress() {
   one.max_tokens = 1;
   CHECK(OK(open("llama.gguf", options).generate(std::string(30, 'x'), one)).tokens.size() == 1);
   CHECK((seen == std::vector<std::size_t>{10, 20, 30}));
+#ifndef ADEAD_NO_EXCEPTIONS
+  bool throws = true;
+  options.progress = [&](std::size_t, std::size_t) {
+    if (throws) throw 7;
+  };
+  TextGenerator model = open("llama.gguf", options);
+  const auto caught = [&](auto work) {
+    try {
+      work();
+    } catch (int thrown) {
+      return thrown == 7;
+    }
+    return false;
+  };
+  CHECK(caught([&] { model.generate(std::string(30, 'x'), one); }));
+  throws = false;
+  CHECK(model.generate("x", one).tokens.size() == 1);
+#endif
 }
 
 void threads(const TextGenerator &model) {

@@ -1,7 +1,7 @@
 //! The text generator.
 
 use crate::encoder::floats;
-use crate::stream::{GenerateOptions, Message, TextStream};
+use crate::stream::{GenerateOptions, Message, TextStream, ended, whole};
 use adead::config::Config;
 use adead::{Context, ContextOptions, Result};
 use adead_models::TextGenerator;
@@ -128,6 +128,37 @@ impl Generator {
     ) -> napi::Result<TextStream> {
         let messages: Vec<_> = messages.0.into_iter().map(Into::into).collect();
         guard(env, || self.inner.chat_stream(&messages, &options.unwrap_or_default().into())).map(TextStream::new)
+    }
+
+    #[napi(ts_args_type = "prompt: string, options?: GenerateOptions", ts_return_type = "unknown")]
+    pub fn generate(&self, env: Env, prompt: Text, options: Option<GenerateOptions>) -> napi::Result<Unknown<'static>> {
+        let found = guard(env, || whole(self.inner.stream(&prompt, &options.unwrap_or_default().into())?))?;
+        ended(env, found)
+    }
+
+    #[napi(ts_args_type = "prompt: string, options?: GenerateOptions", ts_return_type = "Promise<unknown>")]
+    pub fn generate_async(&self, prompt: Text, options: Option<GenerateOptions>) -> AsyncTask<Job> {
+        let (generator, options) = (self.inner.clone(), options.unwrap_or_default().into());
+        promise(Ok(move || whole(generator.stream(&prompt, &options)?)), ended)
+    }
+
+    #[napi(ts_args_type = "messages: Message[], options?: GenerateOptions", ts_return_type = "unknown")]
+    pub fn answer(
+        &self,
+        env: Env,
+        messages: List<Message>,
+        options: Option<GenerateOptions>,
+    ) -> napi::Result<Unknown<'static>> {
+        let messages: Vec<_> = messages.0.into_iter().map(Into::into).collect();
+        let found = guard(env, || whole(self.inner.chat_stream(&messages, &options.unwrap_or_default().into())?))?;
+        ended(env, found)
+    }
+
+    #[napi(ts_args_type = "messages: Message[], options?: GenerateOptions", ts_return_type = "Promise<unknown>")]
+    pub fn answer_async(&self, messages: List<Message>, options: Option<GenerateOptions>) -> AsyncTask<Job> {
+        let messages: Vec<_> = messages.0.into_iter().map(Into::into).collect();
+        let (generator, options) = (self.inner.clone(), options.unwrap_or_default().into());
+        promise(Ok(move || whole(generator.chat_stream(&messages, &options)?)), ended)
     }
 
     #[napi(ts_args_type = "text: string")]

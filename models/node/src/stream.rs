@@ -107,11 +107,6 @@ impl State {
         Ok(piece)
     }
 
-    fn all(&mut self) -> Result<text::Generation> {
-        while self.next()?.is_some() {}
-        Ok(self.generation().0)
-    }
-
     /// What is generated so far, and whether it has ended.
     fn generation(&self) -> (text::Generation, bool) {
         let finish = self.stream.finish();
@@ -135,6 +130,18 @@ impl TextStream {
     }
 }
 
+/// A whole text, computed on this thread.
+pub(crate) fn whole(stream: text::TextStream) -> Result<text::Generation> {
+    let mut state = State { stream, text: String::new() };
+    while state.next()?.is_some() {}
+    Ok(state.generation().0)
+}
+
+/// A whole text as an object.
+pub(crate) fn ended(env: Env, generation: text::Generation) -> napi::Result<Unknown<'static>> {
+    object(env, (generation, true))
+}
+
 /// A generated text as an object. `finish` is null if it has not ended.
 fn object(env: Env, (generation, ended): (text::Generation, bool)) -> napi::Result<Unknown<'static>> {
     let mut object = Object::new(&env)?;
@@ -152,19 +159,6 @@ impl TextStream {
     pub fn next_async(&self) -> AsyncTask<Job> {
         let state = self.0.clone();
         promise(Ok(move || state.lock().unwrap_or_else(PoisonError::into_inner).next()), |_, piece| Ok(piece))
-    }
-
-    #[napi(ts_return_type = "unknown")]
-    pub fn all(&self, env: Env) -> napi::Result<Unknown<'static>> {
-        let found = guard(env, || self.0.lock().unwrap_or_else(PoisonError::into_inner).all())?;
-        object(env, (found, true))
-    }
-
-    #[napi(ts_return_type = "Promise<unknown>")]
-    pub fn all_async(&self) -> AsyncTask<Job> {
-        let state = self.0.clone();
-        let work = move || state.lock().unwrap_or_else(PoisonError::into_inner).all();
-        promise(Ok(work), |env, found| object(env, (found, true)))
     }
 
     #[napi(ts_return_type = "unknown")]

@@ -90,7 +90,15 @@ impl Trainer {
         }
         let context = network.pipeline.context().clone();
         let values: Vec<Value> = network.parameters.iter().map(|parameter| parameter.value).collect();
-        let gradients = network.pipeline.gradients(loss, &values).map_err(|error| named(&network.parameters, error))?;
+        for parameter in &network.parameters {
+            if !network.pipeline.has_gradient(loss, parameter.value)? {
+                let name = &parameter.name;
+                return invalid(format!(
+                    "the loss does not depend on the parameter '{name}' in a way that has a gradient"
+                ));
+            }
+        }
+        let gradients = network.pipeline.gradients(loss, &values)?;
         network.pipeline.output(loss)?;
         results.iter().try_for_each(|&result| network.pipeline.output(result))?;
         let whole = match shards {
@@ -346,19 +354,6 @@ fn number(tensor: &Tensor) -> Result<f32> {
     match tensor.as_slice::<f32>()? {
         [number] => Ok(*number),
         _ => invalid("a loss has one element".into()),
-    }
-}
-
-/// Names the parameter in a message about value i.
-fn named(parameters: &[Parameter], error: Error) -> Error {
-    let number = |text: &str| text.split("on value ").nth(1)?.split(' ').next()?.parse::<usize>().ok();
-    match number(error.message()).and_then(|i| parameters.get(i)) {
-        Some(parameter) => {
-            let text =
-                format!("the loss does not depend on the parameter '{}' in a way that has a gradient", parameter.name);
-            Error::new(error.status(), text)
-        }
-        None => error,
     }
 }
 
