@@ -1,23 +1,15 @@
 'use strict'
 
 // adead for Node.js. The native module has the classes and does the work. This file has the operations' methods, which
-// operations.js lists, the class of errors, and the public names.
+// operations.js lists, and the public names.
 
 const native = require('./load.js')
 const operations = require('./operations.js')(native)
 const { Tensor, methods, statics } = require('./tensor.js')(native)
+const { AdeadError } = require('./errors.js')
 
-class AdeadError extends Error {
-  constructor(message, code, status) {
-    super(message)
-    this.code = code
-    this.status = status
-  }
-}
-Object.defineProperty(AdeadError.prototype, 'name', { value: 'AdeadError', configurable: true, writable: true })
-native.setErrorClass(AdeadError)
 native.startLogger()
-const { overlap, DataLoader } = require('./overlap.js')(native, AdeadError)
+const { overlap, DataLoader } = require('./overlap.js')(native)
 
 /** Adds methods to a class. They are not enumerable, as a class's own methods. */
 function extend(target, source) {

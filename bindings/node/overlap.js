@@ -2,7 +2,9 @@
 
 // Batches through a device, several in flight at once, and items made ahead: docs/overlap.md.
 
-module.exports = (native, AdeadError) => {
+const { refused } = require('./errors.js')
+
+module.exports = (native) => {
   const MAX_DEPTH = 64
   const ARRAYS = {
     f32: Float32Array,
@@ -20,7 +22,6 @@ module.exports = (native, AdeadError) => {
     [Uint32Array, 'u32'],
   ])
 
-  const refused = (text) => new AdeadError(text, 'invalid_argument', 1)
   const iterate = (source) => source[Symbol.asyncIterator]?.() ?? source[Symbol.iterator]()
 
   class DataLoader {

@@ -317,6 +317,7 @@ fn packages() {
             "index.mjs",
             "index.d.ts",
             "index.d.mts",
+            "errors.js",
             "load.js",
             "native.d.ts",
             "nn",
@@ -336,7 +337,16 @@ fn packages() {
         description: description("models"),
         keywords: r#""embeddings", "sentence", "transformers", "deterministic", "gpu""#,
         subpaths: "",
-        files: &["index.js", "index.mjs", "index.d.ts", "index.d.mts", "load.js", "platform.js"],
+        files: &[
+            "index.js",
+            "index.mjs",
+            "index.d.ts",
+            "index.d.mts",
+            "errors.js",
+            "load.js",
+            "platform.js",
+            "text.js",
+        ],
     };
     for package in [&adead, &models] {
         check_package(package);
@@ -344,6 +354,7 @@ fn packages() {
     // The code that finds the module differs only in names.
     let file = |name: &str| fs::read_to_string(here(name)).unwrap();
     check("../../models/node/platform.js", &file("platform.js"));
+    check("../../models/node/errors.js", &file("errors.js"));
     let load = file("load.js").replace("adead.${", "adead-models.${").replace("@adead/", models.scoped);
     let load = load.replace("adead:", "adead-models:").replace("install adead ", "install adead-models ");
     check("../../models/node/load.js", &load);
@@ -351,6 +362,12 @@ fn packages() {
 
 fn check_package(package: &Package) {
     let Package { name: own, scoped, folder, description, keywords, subpaths, files } = package;
+    // A published package lacks a file that the list forgets, and only a user would see it.
+    for entry in fs::read_dir(here(&format!("../../{folder}"))).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        let source = [".js", ".mjs", ".ts", ".mts"].iter().any(|end| name.ends_with(end));
+        assert!(!source || files.contains(&name.as_str()), "{folder}/{name} is not in the package's list of files");
+    }
     // The script by which `npm install` of a checkout's folder builds the module.
     let script = if *folder == "bindings/node" { "scripts/build.mjs" } else { "../../bindings/node/scripts/build.mjs" };
     for (name, os, cpu, libc) in PLATFORMS {
