@@ -420,3 +420,142 @@ fn a_transformer_block() {
         same(&compiled.run(&inputs).unwrap(), &[expected], "a transformer block");
     }
 }
+
+fn row(values: &[f32]) -> Tensor {
+    Tensor::new(values, &[values.len()]).unwrap()
+}
+
+fn state(compiled: &Compiled, number: usize) -> Vec<f32> {
+    compiled.state(number).unwrap().as_slice::<f32>().unwrap().to_vec()
+}
+
+/// Records an operation with default attributes.
+fn op<const N: usize>(pipeline: &mut Pipeline, op: Op, operands: [Value; N]) -> Value {
+    pipeline.op(op, &Attrs::default(), &operands.map(Some)).unwrap()
+}
+
+#[test]
+fn states_outlive_runs() {
+    for context in contexts() {
+        let mut pipeline = context.pipeline();
+        let sum = pipeline.state(&row(&[1.0, 2.0, 3.0])).unwrap();
+        let product = pipeline.state(&row(&[1.0, 1.0, 1.0])).unwrap();
+        let kept = pipeline.state(&row(&[7.0])).unwrap();
+        let x = pipeline.input(DType::F32, &[3]).unwrap();
+        let next = op(&mut pipeline, Op::Add, [sum, x]);
+        let multiplied = op(&mut pipeline, Op::Mul, [product, x]);
+        // Reads the old sum behind its next value, so that one can't be written over it.
+        let both = op(&mut pipeline, Op::Sub, [next, sum]);
+        let with_kept = op(&mut pipeline, Op::Mul, [both, kept]);
+        pipeline.assign(sum, next).unwrap();
+        pipeline.assign(product, multiplied).unwrap();
+        pipeline.output(with_kept).unwrap();
+        let compiled = pipeline.compile().unwrap();
+        let text = format!("{compiled:?} {compiled}");
+        assert!(text.contains("in state 1") && !text.contains("in state 0"), "{text}");
+        for (run, expected) in [(2.0, [3.0, 4.0, 5.0]), (3.0, [6.0, 7.0, 8.0]), (0.5, [6.5, 7.5, 8.5])] {
+            let outputs = compiled.run(&[&row(&[run; 3])]).unwrap();
+            assert_eq!(outputs[0].as_slice::<f32>().unwrap(), [7.0 * run; 3], "{context:?}");
+            assert_eq!(state(&compiled, 0), expected, "{context:?}");
+        }
+        assert_eq!((state(&compiled, 1), state(&compiled, 2)), (vec![3.0; 3], vec![7.0]));
+        compiled.set_state(0, &row(&[0.0; 3])).unwrap();
+        compiled.write_state(1, 1, &row(&[5.0, 6.0])).unwrap();
+        compiled.run(&[&row(&[1.0, 2.0, 3.0])]).unwrap();
+        assert_eq!((state(&compiled, 0), state(&compiled, 1)), (vec![1.0, 2.0, 3.0], vec![3.0, 10.0, 18.0]));
+        assert_eq!(compiled.states().len(), 3);
+    }
+}
+
+#[test]
+fn a_run_of_operations_is_written_over_a_state_unless_it_reads_the_state_twice() {
+    for context in contexts() {
+        for twice in [false, true] {
+            let mut pipeline = context.pipeline();
+            let w = pipeline.state(&row(&[1.0, 2.0])).unwrap();
+            let x = pipeline.input(DType::F32, &[2]).unwrap();
+            let added = op(&mut pipeline, Op::Add, [w, x]);
+            let next = op(&mut pipeline, Op::Mul, [added, if twice { w } else { x }]);
+            pipeline.assign(w, next).unwrap();
+            assert_eq!(pipeline.outputs(), 0);
+            let compiled = pipeline.compile().unwrap();
+            assert_eq!(compiled.to_string().contains("in state 0"), !twice, "{compiled}");
+            let mut expected = [1.0f32, 2.0];
+            for _ in 0..3 {
+                assert!(compiled.run(&[&row(&[3.0, 4.0])]).unwrap().is_empty());
+                for (w, x) in expected.iter_mut().zip([3.0, 4.0]) {
+                    *w = (*w + x) * if twice { *w } else { x };
+                }
+                assert_eq!(state(&compiled, 0), expected, "{context:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_selection_is_written_over_a_state() {
+    for context in contexts() {
+        let mut pipeline = context.pipeline();
+        let rows = pipeline.state(&Tensor::new(&[0.0f32; 12], &[2, 3, 2]).unwrap()).unwrap();
+        let condition = pipeline.input(DType::Bool, &[3, 1]).unwrap();
+        let new = pipeline.input(DType::F32, &[2, 1, 2]).unwrap();
+        let next = op(&mut pipeline, Op::Where, [condition, new, rows]);
+        let total = op(&mut pipeline, Op::Neg, [next]);
+        pipeline.assign(rows, next).unwrap();
+        pipeline.output(total).unwrap();
+        let compiled = pipeline.compile().unwrap();
+        assert!(compiled.to_string().contains("in state 0"), "{compiled}");
+        let mut expected = [0.0f32; 12];
+        for place in [1, 0, 2, 1] {
+            let new: Vec<f32> = (0..4).map(|i| (10 * place + i + 1) as f32).collect();
+            let chosen: Vec<u8> = (0..3).map(|i| u8::from(i == place)).collect();
+            let chosen = Tensor::from_bytes(&chosen, DType::Bool, &[3, 1]).unwrap();
+            let given = [chosen, Tensor::new(&new, &[2, 1, 2]).unwrap()];
+            let outputs = compiled.run(&[&given[0], &given[1]]).unwrap();
+            for (i, value) in new.iter().enumerate() {
+                expected[i / 2 * 6 + place * 2 + i % 2] = *value;
+            }
+            assert_eq!(state(&compiled, 0), expected, "{context:?}");
+            assert_eq!(compiled.state_rows(0, 1, 1).unwrap().to_vec::<f32>().unwrap(), expected[6..]);
+            assert_eq!(outputs[0].as_slice::<f32>().unwrap(), expected.map(|x| -x));
+        }
+    }
+}
+
+#[test]
+fn wrong_uses_of_states_are_refused() {
+    let context = Context::open("cpu").unwrap();
+    let mut pipeline = context.pipeline();
+    let s = pipeline.state(&row(&[1.0, 2.0])).unwrap();
+    let x = pipeline.input(DType::F32, &[2]).unwrap();
+    let sum = op(&mut pipeline, Op::Add, [s, x]);
+    let total = op(&mut pipeline, Op::Sum, [s]);
+    for (state, value, expected) in [
+        (s, x, Status::InvalidArgument),
+        (s, s, Status::InvalidArgument),
+        (x, sum, Status::InvalidArgument),
+        (s, total, Status::ShapeMismatch),
+    ] {
+        assert_eq!(status(pipeline.assign(state, value)), Some(expected));
+    }
+    assert_eq!(status(pipeline.output(s)), Some(Status::InvalidArgument));
+    pipeline.assign(s, sum).unwrap();
+    assert_eq!(status(pipeline.assign(s, sum)), Some(Status::InvalidArgument));
+    assert_eq!(status(pipeline.clone().execute()), Some(Status::InvalidArgument));
+    let compiled = pipeline.compile().unwrap();
+    let (long, other) = (row(&[0.0; 3]), Tensor::new(&[0i32; 2], &[2]).unwrap());
+    assert_eq!(status(compiled.state(1)), Some(Status::InvalidArgument));
+    assert_eq!(status(compiled.state_rows(0, 1, 2)), Some(Status::InvalidArgument));
+    assert_eq!(status(compiled.set_state(0, &long)), Some(Status::ShapeMismatch));
+    assert_eq!(status(compiled.set_state(0, &other)), Some(Status::DtypeMismatch));
+    for (first, tensor) in [(0, &long), (1, &row(&[0.0; 2])), (3, &row(&[])), (usize::MAX, &row(&[0.0]))] {
+        assert_eq!(status(compiled.write_state(0, first, tensor)), Some(Status::InvalidArgument));
+    }
+    assert_eq!(state(&compiled, 0), [1.0, 2.0]);
+    let mut alone = context.pipeline();
+    alone.state(&row(&[1.0])).unwrap();
+    let doubled = alone.state(&row(&[1.0])).unwrap();
+    let doubled = op(&mut alone, Op::Add, [doubled, doubled]);
+    alone.output(doubled).unwrap();
+    assert_eq!(status(alone.execute()), Some(Status::InvalidArgument));
+}

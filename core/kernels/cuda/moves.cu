@@ -333,6 +333,10 @@ extern "C" __global__ void __launch_bounds__(256) select_units(const Arguments s
         size_t from[3];
         sources(s, t, element, from);
         bool is_x = reinterpret_cast<const unsigned char *>(s.flag)[from[2]] != 0;
+        // In place, what is not selected is there already.
+        if ((is_x ? s.x : s.ids) == s.y) {
+            continue;
+        }
         size_t at = (is_x ? from[0] : from[1]) * s.inner + (i - element * s.inner);
         if (c.bytes == 1) {
             select_unit<unsigned char>(s, is_x, at, i);

@@ -57,6 +57,10 @@ void select_units() {
         uint i = first + 256u * k, element = i / inner;
         uvec3 from = sources(element);
         bool is_x = load_byte(flag, from.z) != 0u;
+        // In place, what is not selected is there already.
+        if ((is_x ? x : ids) == y) {
+            continue;
+        }
         store_unit(i, load_unit(is_x ? x : ids, (is_x ? from.x : from.y) * inner + (i - element * inner)));
     }
 }

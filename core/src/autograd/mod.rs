@@ -75,7 +75,7 @@ impl Pipeline {
             let (Some(gradient), true) = (gradients[node as usize], needed[node as usize]) else { continue };
             let parts: Vec<(u32, Value)> = match &recorder.0.graph.nodes[node as usize].source {
                 _ if recorder.0.detached.contains(&node) => continue,
-                Source::Input | Source::Constant(_) => continue,
+                Source::Input | Source::Constant(_) | Source::State(_) => continue,
                 Source::Reshape(from) => {
                     let from = *from;
                     let dims = *recorder.0.graph.meta(from);
@@ -126,7 +126,7 @@ impl Pipeline {
             let depends = match &self.graph.nodes[node as usize].source {
                 _ if targets.contains(&node) => true,
                 _ if self.detached.contains(&node) => false,
-                Source::Input | Source::Constant(_) => false,
+                Source::Input | Source::Constant(_) | Source::State(_) => false,
                 Source::Reshape(from) => needed[*from as usize],
                 Source::Op(op, _, operands) => {
                     rules::has_gradient(*op)

@@ -9,7 +9,7 @@ pub(super) const INFO: OpInfo = OpInfo {
     name: "where",
     operands: &["condition", "a", "b"],
     attrs: &[],
-    in_place: false,
+    in_place: true,
     shape: |_, inputs, output| {
         let [condition, a, b] = [0, 1, 2].map(|i| rules::required(inputs, i));
         if condition.dtype != DType::Bool {

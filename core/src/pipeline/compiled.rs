@@ -13,6 +13,7 @@ use crate::fpenv::DefaultEnvironment;
 use crate::hal::DeviceInfo;
 use crate::operand::Meta;
 use crate::profile::Reason;
+use crate::shape::MAX_RANK;
 use crate::tensor::Tensor;
 
 /// A compiled [`Pipeline`](super::Pipeline). Threads may share it. On a GPU their runs take turns.
@@ -66,7 +67,8 @@ impl Compiled {
         let plan = Arrangement::new(graph, false);
         plan.check(false, limit)?;
         let most = if kept { MOST_KEPT } else { usize::MAX };
-        let host = Host::new(context.cpu(), context.profiler(), if plan.block <= most { plan.block } else { 0 })?;
+        let block = if plan.block <= most { plan.block } else { 0 };
+        let host = Host::new(context.cpu(), context.profiler(), &plan, block)?;
         Ok(Compiled { device: Device::Cpu(host), plan, forced, reason })
     }
 
@@ -127,7 +129,82 @@ impl Compiled {
         self.plan.block
     }
 
-    /// Runs the pipeline and returns its outputs. Errors: `invalid_argument` for a wrong number of inputs; `dtype_mismatch` and
+    /// Returns the dtype and shape of each state, in order.
+    pub fn states(&self) -> Vec<Meta> {
+        self.plan.graph.states.iter().map(|state| *self.plan.graph.meta(state.node)).collect()
+    }
+
+    fn state_meta(&self, number: usize) -> Result<&Meta> {
+        match self.plan.graph.states.get(number) {
+            Some(state) => Ok(self.plan.graph.meta(state.node)),
+            None => {
+                fail!(InvalidArgument, "there is no state {number}; the pipeline has {}", self.plan.graph.states.len())
+            }
+        }
+    }
+
+    /// Returns a copy of a state's present value. On a GPU the copy stays there. `invalid_argument` for a number that no state has.
+    pub fn state(&self, number: usize) -> Result<Tensor> {
+        let meta = self.state_meta(number)?;
+        self.part_of_state(number, 0, meta)
+    }
+
+    /// Returns a copy of `count` entries of a state's first axis, from entry `first` on, like [`Compiled::state`].
+    /// `invalid_argument` for a number that no state has and for entries beyond the end, `shape_mismatch` for a scalar.
+    pub fn state_rows(&self, number: usize, first: usize, count: usize) -> Result<Tensor> {
+        let mut meta = *self.state_meta(number)?;
+        let shape = meta.shape;
+        let Some(&rows) = shape.dims().first() else { fail!(ShapeMismatch, "state {number} is a scalar, which has no rows") };
+        if first > rows || count > rows - first {
+            fail!(InvalidArgument, "{count} rows from row {first} exceed state {number}, which is {shape}");
+        }
+        let of_row = meta.bytes().checked_div(rows).unwrap_or(0);
+        let mut dims = [0; MAX_RANK];
+        let dims = &mut dims[..shape.rank()];
+        dims.copy_from_slice(shape.dims());
+        dims[0] = count;
+        meta.set(meta.dtype, dims)?;
+        self.part_of_state(number, first * of_row, &meta)
+    }
+
+    fn part_of_state(&self, number: usize, offset: usize, meta: &Meta) -> Result<Tensor> {
+        match &self.device {
+            Device::Cpu(host) => host.state(number, offset, meta),
+            Device::Gpu(gpu) => gpu.state(number, offset, meta),
+        }
+    }
+
+    /// Replaces a state. Errors: `invalid_argument` for a number that no state has, `dtype_mismatch` and `shape_mismatch` for a
+    /// tensor of another dtype or shape.
+    pub fn set_state(&self, number: usize, tensor: &Tensor) -> Result<()> {
+        let expected = self.state_meta(number)?;
+        if *tensor.shape() != expected.shape {
+            fail!(ShapeMismatch, "state {number} is {}; the tensor is {}", expected.shape, tensor.shape());
+        }
+        self.write_state(number, 0, tensor)
+    }
+
+    /// Writes a tensor's elements over those of a state, from its element `first` on, in row-major order. Errors:
+    /// `invalid_argument` for a number that no state has and for elements beyond the state's end, `dtype_mismatch` for a tensor of
+    /// another dtype.
+    pub fn write_state(&self, number: usize, first: usize, tensor: &Tensor) -> Result<()> {
+        let expected = self.state_meta(number)?;
+        if tensor.dtype() != expected.dtype {
+            fail!(DtypeMismatch, "state {number} is {}; the tensor is {}", expected.dtype, tensor.dtype());
+        }
+        let (all, own) = (expected.shape.elements(), tensor.shape().elements());
+        if first > all || own > all - first {
+            fail!(InvalidArgument, "state {number} has {all} elements; {own} from element {first} on are beyond its end");
+        }
+        let offset = first * expected.dtype.size();
+        match &self.device {
+            Device::Cpu(host) => host.write_state(number, offset, tensor),
+            Device::Gpu(gpu) => gpu.write_state(number, offset, tensor, self.reason),
+        }
+    }
+
+    /// Runs the pipeline and returns its outputs. Runs of a pipeline with states take turns; after an error, such as an id outside a
+    /// table, states may be changed in part. Errors: `invalid_argument` for a wrong number of inputs; `dtype_mismatch` and
     /// `shape_mismatch` for an input that differs from the recorded one; the errors of operations, such as an id outside a table.
     pub fn run(&self, inputs: &[&Tensor]) -> Result<Vec<Tensor>> {
         self.run_timed(inputs, None)

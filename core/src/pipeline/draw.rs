@@ -41,6 +41,7 @@ impl Compiled {
         match self.plan.graph.nodes[root as usize].source {
             Source::Input => write!(to, "input {}", number(&self.plan.graph.inputs)),
             Source::Constant(_) => write!(to, "constant {}", number(&self.plan.constants)),
+            Source::State(_) => write!(to, "state {}", number(&self.plan.graph.state_nodes())),
             _ => {
                 let step = self.plan.steps.iter().position(|step| step.result() == root);
                 write!(to, "step {}", step.unwrap_or(0))
@@ -59,7 +60,8 @@ impl Compiled {
     fn dot(&self, to: &mut dyn Write) -> fmt::Result {
         let graph = &self.plan.graph;
         to.write_str("digraph pipeline {\n  node [shape=box, fontname=\"sans-serif\"];\n")?;
-        for (nodes, style) in [(&graph.inputs, "rounded"), (&self.plan.constants, "dashed")] {
+        let states = graph.state_nodes();
+        for (nodes, style) in [(&graph.inputs, "rounded"), (&self.plan.constants, "dashed"), (&states, "bold")] {
             for &node in nodes {
                 to.write_str("  \"")?;
                 self.value(node, to)?;
@@ -116,6 +118,7 @@ impl fmt::Display for Compiled {
             match plan.places[step.result() as usize] {
                 Place::Output(i) => writeln!(f, ", computed output {i}")?,
                 Place::Block(at) => writeln!(f, ", at {at}")?,
+                Place::State(i) => writeln!(f, ", in state {i}")?,
                 _ => f.write_str("\n")?,
             }
         }

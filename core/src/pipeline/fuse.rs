@@ -168,10 +168,12 @@ pub(super) fn steps(graph: &Graph) -> Vec<Step> {
     open.into_iter().flatten().collect()
 }
 
-/// How often each node is used: by operations, by reshapes, as an output. 0 if no output needs it.
+/// How often each node is used: by operations, by reshapes, as an output, as a state's next value. 0 if none of the latter needs
+/// it.
 fn uses(graph: &Graph) -> Vec<u32> {
     let mut uses = vec![0; graph.nodes.len()];
     graph.outputs.iter().for_each(|&node| uses[node as usize] += 1);
+    graph.states.iter().filter_map(|state| state.next).for_each(|node| uses[node as usize] += 1);
     for (i, node) in graph.nodes.iter().enumerate().rev() {
         if uses[i] == 0 {
             continue;

@@ -6,8 +6,8 @@ use super::plan::{Arrangement, Place};
 use crate::command::Command;
 use crate::devices::Opened;
 use crate::error::{Result, fail};
-use crate::hal::{Buffer, DeviceInfo, Recording, Slice};
-use crate::operand::{View, ViewMut};
+use crate::hal::{Buffer, DeviceInfo, Recording, Slice, Stream};
+use crate::operand::{Meta, View, ViewMut};
 use crate::ops::Op;
 use crate::profile::{Activity, Reason, What};
 use crate::tensor::Tensor;
@@ -19,10 +19,12 @@ pub(super) struct Gpu {
     block: Arc<dyn Buffer>,
     /// By the constants' numbers: their memory, and where they begin in it.
     constants: Vec<(Arc<dyn Buffer>, usize)>,
+    /// By the states' numbers: their memory.
+    states: Vec<Arc<dyn Buffer>>,
     /// Whether an operation can find an error in its operands' values, such as an id outside a table.
     looks: bool,
     recording: Arc<dyn Recording>,
-    /// A run holds this from writing the inputs to reading the outputs, because runs share the block.
+    /// A run holds this from writing the inputs to reading the outputs, because runs share the block and the states.
     turn: Mutex<()>,
 }
 
@@ -38,24 +40,52 @@ impl Gpu {
                 constants.push((copy, at));
                 continue;
             }
-            // Read before the stream is locked, because the tensor may be on another device.
-            let bytes = tensor.host_bytes()?;
-            let buffer = opened.allocate(bytes.len(), false)?;
-            let what = What::bytes(Activity::Upload, bytes.len(), PURPOSE, reason);
-            opened.watched(&what, |stream| stream.write(&*buffer, 0, bytes))?;
+            let buffer = opened.allocate(tensor.byte_len(), false)?;
+            put(opened, tensor, Slice { buffer: &*buffer, offset: 0, bytes: tensor.byte_len() }, reason)?;
             constants.push((buffer, 0));
+        }
+        let states = plan.graph.states.iter().map(|state| opened.allocate(plan.graph.meta(state.node).bytes(), false));
+        let states = states.collect::<Result<Vec<_>>>()?;
+        for (state, memory) in plan.graph.states.iter().zip(&states) {
+            if let Source::State(tensor) = &plan.graph.nodes[state.node as usize].source {
+                put(opened, tensor, Slice { buffer: &**memory, offset: 0, bytes: tensor.byte_len() }, reason)?;
+            }
         }
         let recording = opened.with(|stream| {
             // The uploads finish here, because the recording may be replayed on another stream.
             stream.synchronize()?;
             stream.start_recording()?;
-            let recorded = record(plan, &*block, &constants, &mut |_, commands| stream.submit(commands));
+            let memory = Memory { block: &*block, constants: &constants, states: &states };
+            let recorded = record(plan, &memory, &mut |_, commands| stream.submit(commands));
+            let recorded = recorded.and_then(|()| memory.assign(plan, stream));
             let recording = stream.finish_recording();
             recorded.and(recording)
         })?;
         let ops = plan.steps.iter().flat_map(|step| &step.links).map(|link| link.op);
         let looks = ops.into_iter().any(|op| matches!(op, Op::Embedding | Op::Gather));
-        Ok(Gpu { opened: opened.clone(), block, constants, looks, recording, turn: Mutex::new(()) })
+        Ok(Gpu { opened: opened.clone(), block, constants, states, looks, recording, turn: Mutex::new(()) })
+    }
+
+    fn memory(&self) -> Memory<'_> {
+        Memory { block: &*self.block, constants: &self.constants, states: &self.states }
+    }
+
+    /// Returns a copy of a state from a byte on, which stays on the device.
+    pub fn state(&self, number: usize, offset: usize, meta: &Meta) -> Result<Tensor> {
+        let since = self.opened.cache.use_one();
+        self.opened.cache.make_room(&*self.opened, meta.bytes() as u64, since)?;
+        let memory = self.opened.allocate(meta.bytes(), false)?;
+        let slice = |buffer, offset| Slice { buffer, offset, bytes: meta.bytes() };
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        self.opened.with(|stream| stream.copy(slice(&*self.states[number], offset), slice(&*memory, 0)))?;
+        Ok(Tensor::computed(meta, self.opened.clone(), memory))
+    }
+
+    /// Writes a tensor's bytes into a state, from a byte on.
+    pub fn write_state(&self, number: usize, offset: usize, tensor: &Tensor, reason: Reason) -> Result<()> {
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let to = Slice { buffer: &*self.states[number], offset, bytes: tensor.byte_len() };
+        put(&self.opened, tensor, to, reason)
     }
 
     pub fn info(&self) -> &DeviceInfo {
@@ -87,14 +117,12 @@ impl Gpu {
             sources.push(copy.map(|copy| (copy, at)));
         }
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        let slice = |node: u32| {
-            let offset = if let Place::Block(at) = plan.places[node as usize] { at } else { 0 };
-            Slice { buffer: &*self.block, offset, bytes: plan.graph.meta(node).bytes() }
-        };
+        let memory = self.memory();
+        let slice = |node: u32| memory.slice(plan, node);
         self.opened.with(|stream| {
             let mut watch = self.opened.begin_watch(0, stream);
             for ((source, tensor), &node) in sources.iter().zip(inputs).zip(&plan.graph.inputs) {
-                let to = slice(node);
+                let to = slice(node)?;
                 let activity = match source {
                     Some((copy, at)) => {
                         stream.copy(Slice { buffer: &**copy, offset: *at, bytes: to.bytes }, to)?;
@@ -108,17 +136,22 @@ impl Gpu {
                 watch.step(stream, &What::bytes(activity, to.bytes, PURPOSE, reason));
             }
             if self.opened.profiler.is_on() {
-                record(plan, &*self.block, &self.constants, &mut |step, commands| {
+                record(plan, &memory, &mut |step, commands| {
                     stream.submit(commands)?;
                     watch.step(stream, &What::step(&step.described(&plan.graph), reason));
                     Ok(())
                 })?;
+                memory.assign(plan, stream)?;
+                let copied = plan.copied.iter().map(|&(_, node)| plan.graph.meta(node).bytes()).sum();
+                if copied > 0 {
+                    watch.step(stream, &What::bytes(Activity::Copy, copied, PURPOSE, reason));
+                }
             } else {
                 stream.replay(&*self.recording)?;
             }
             let mut outputs = Vec::with_capacity(plan.computed.len());
             for (i, &node) in plan.computed.iter().enumerate() {
-                let (meta, from) = (plan.graph.meta(node), slice(node));
+                let (meta, from) = (plan.graph.meta(node), slice(node)?);
                 if let Some(memory) = room.get(i) {
                     stream.copy(from, Slice { buffer: &**memory, offset: 0, ..from })?;
                     watch.step(stream, &What::bytes(Activity::Copy, from.bytes, PURPOSE, reason));
@@ -145,18 +178,54 @@ impl Gpu {
 /// The purpose of transfers that profiles show.
 const PURPOSE: &str = "pipeline";
 
+/// Copies a tensor's values to device memory.
+fn put(opened: &Arc<Opened>, tensor: &Tensor, to: Slice<'_>, reason: Reason) -> Result<()> {
+    let (root, at) = tensor.root();
+    if let Some(copy) = root.copy_on(&**opened) {
+        return opened.with(|stream| stream.copy(Slice { buffer: &*copy, offset: at, bytes: to.bytes }, to));
+    }
+    // Read before the stream is locked, because the tensor may be on another device.
+    let bytes = tensor.host_bytes()?;
+    let what = What::bytes(Activity::Upload, bytes.len(), PURPOSE, reason);
+    opened.watched(&what, |stream| stream.write(to.buffer, to.offset, bytes))
+}
+
+/// Where the values of a plan are.
+struct Memory<'a> {
+    block: &'a dyn Buffer,
+    constants: &'a [(Arc<dyn Buffer>, usize)],
+    states: &'a [Arc<dyn Buffer>],
+}
+
+impl Memory<'_> {
+    /// A value's memory.
+    fn slice(&self, plan: &Arrangement, node: u32) -> Result<Slice<'_>> {
+        let (buffer, offset) = match plan.places[node as usize] {
+            Place::Constant(i) => (&*self.constants[i as usize].0, self.constants[i as usize].1),
+            Place::State(i) => (&*self.states[i as usize], 0),
+            Place::Block(at) => (self.block, at),
+            _ => fail!(Internal, "a value of a pipeline has no memory"),
+        };
+        Ok(Slice { buffer, offset, bytes: plan.graph.meta(node).bytes() })
+    }
+
+    /// Copies the states' next values that are not in the states' memory.
+    fn assign(&self, plan: &Arrangement, stream: &mut dyn Stream) -> Result<()> {
+        for &(state, node) in &plan.copied {
+            let to = self.slice(plan, plan.graph.states[state as usize].node)?;
+            stream.copy(self.slice(plan, node)?, to)?;
+        }
+        Ok(())
+    }
+}
+
 /// Passes each step's commands to `submit`, with their operands in device memory.
 fn record(
     plan: &Arrangement,
-    block: &dyn Buffer,
-    constants: &[(Arc<dyn Buffer>, usize)],
+    memory: &Memory<'_>,
     submit: &mut dyn FnMut(&Step, &mut [Command<'_>]) -> Result<()>,
 ) -> Result<()> {
-    let place = |node: u32| match plan.places[node as usize] {
-        Place::Constant(i) => Ok((&*constants[i as usize].0, constants[i as usize].1)),
-        Place::Block(at) => Ok((block, at)),
-        _ => fail!(Internal, "a value of a pipeline has no memory"),
-    };
+    let place = |node: u32| memory.slice(plan, node).map(|Slice { buffer, offset, .. }| (buffer, offset));
     for step in &plan.steps {
         let mut inputs = Vec::new();
         for operand in step.links.iter().flat_map(|link| &link.operands) {
@@ -216,12 +285,13 @@ mod tests {
         let graph = pipeline.graph;
         let plan = Arrangement::new(graph, true);
         let lengths: Vec<usize> = plan.steps.iter().map(|step| step.links.len()).collect();
-        let memory = Memory(1 << 32, 1 << 20);
+        let block = Memory(1 << 32, 1 << 20);
         let constants: Vec<(Arc<dyn Buffer>, usize)> =
             vec![(Arc::new(Memory(2 << 32, 1 << 12)), 0), (Arc::new(Memory(3 << 32, 1 << 12)), 0)];
         let mut dispatches = Dispatches::default();
         let mut counts = Vec::new();
-        record(&plan, &memory, &constants, &mut |_, commands| {
+        let memory = super::Memory { block: &block, constants: &constants, states: &[] };
+        record(&plan, &memory, &mut |_, commands| {
             counts.extend(dispatches.all(commands)?);
             Ok(())
         })

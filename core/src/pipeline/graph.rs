@@ -54,6 +54,17 @@ pub(crate) struct Graph {
     pub inputs: Vec<u32>,
     /// The outputs' nodes, in order.
     pub outputs: Vec<u32>,
+    /// The states, in order.
+    pub states: Vec<State>,
+}
+
+/// A tensor that runs change.
+#[derive(Clone, Copy)]
+pub(crate) struct State {
+    /// Its value at the beginning of a run.
+    pub node: u32,
+    /// What it becomes at the end of a run.
+    pub next: Option<u32>,
 }
 
 /// A value: its description and its source.
@@ -68,6 +79,8 @@ pub(crate) struct Node {
 pub(crate) enum Source {
     Input,
     Constant(Tensor),
+    /// A state, which has these values before the first run.
+    State(Tensor),
     /// The same elements in another shape.
     Reshape(u32),
     Op(Op, Attrs, Operands),
@@ -80,6 +93,16 @@ impl Graph {
             node = of;
         }
         node
+    }
+
+    /// The states' nodes, in order.
+    pub fn state_nodes(&self) -> Vec<u32> {
+        self.states.iter().map(|state| state.node).collect()
+    }
+
+    /// Whether an operation computes a node.
+    fn is_computed(&self, node: u32) -> bool {
+        matches!(self.nodes[self.root(node) as usize].source, Source::Op(..))
     }
 
     /// A node's description.
@@ -141,6 +164,8 @@ impl Graph {
                     (Source::Input, Source::Input) => true,
                     (Source::Constant(a), Source::Constant(b)) => a.is_same(b),
                     (Source::Reshape(a), Source::Reshape(b)) => a == b,
+                    // Runs of one would change the other's.
+                    (Source::State(_), Source::State(_)) => false,
                     (Source::Op(a, a_attrs, a_operands), Source::Op(b, b_attrs, b_operands)) => {
                         a == b && a_attrs == b_attrs && a_operands == b_operands
                     }
@@ -210,6 +235,59 @@ impl Pipeline {
         self.push(*tensor.view().meta(), Source::Constant(tensor.clone()))
     }
 
+    /// Adds a state: a tensor that stays on the device between runs and that runs change. Before the first run it is a copy of
+    /// `tensor`. States are numbered in the order of these calls. Everything that a run computes from a state uses its value from
+    /// before the run.
+    ///
+    /// ```
+    /// use adead_core::{Context, Tensor};
+    ///
+    /// let mut pipeline = Context::open("cpu")?.pipeline();
+    /// let sum = pipeline.state(&Tensor::new(&[0.0f32, 0.0], &[2])?)?;
+    /// let x = pipeline.input(adead_core::DType::F32, &[2])?;
+    /// let next = pipeline.op(adead_core::Op::Add, &Default::default(), &[Some(sum), Some(x)])?;
+    /// pipeline.assign(sum, next)?;
+    /// let compiled = pipeline.compile()?;
+    /// let x = Tensor::new(&[1.0f32, 2.0], &[2])?;
+    /// for _ in 0..3 {
+    ///     compiled.run(&[&x])?;
+    /// }
+    /// assert_eq!(compiled.state(0)?.as_slice::<f32>()?, [3.0, 6.0]);
+    /// # Ok::<(), adead_core::Error>(())
+    /// ```
+    pub fn state(&mut self, tensor: &Tensor) -> Result<Value> {
+        let value = self.push(*tensor.view().meta(), Source::State(tensor.clone()))?;
+        self.graph.states.push(State { node: value.node, next: None });
+        Ok(value)
+    }
+
+    /// Makes a value what a state becomes at the end of each run. An operation that works in place, such as an addition or
+    /// `where`, then writes the state's own memory if nothing after it needs the old values; otherwise the values are copied.
+    ///
+    /// Returns `invalid_argument` for a value that is not computed, for a state that is assigned already and for a value that is no
+    /// state, and `dtype_mismatch` or `shape_mismatch` for a value of another dtype or shape.
+    pub fn assign(&mut self, state: Value, value: Value) -> Result<()> {
+        let (state, next) = (self.node(state)?, self.node(value)?);
+        let Some(number) = self.graph.states.iter().position(|own| own.node == state) else {
+            fail!(InvalidArgument, "a value is assigned to a state; this value is none");
+        };
+        if self.graph.states[number].next.is_some() {
+            fail!(InvalidArgument, "state {number} is assigned already");
+        }
+        let (expected, given) = (self.graph.meta(state), self.graph.meta(next));
+        if expected.dtype != given.dtype {
+            fail!(DtypeMismatch, "state {number} is {}; the value is {}", expected.dtype, given.dtype);
+        }
+        if expected.shape != given.shape {
+            fail!(ShapeMismatch, "state {number} is {}; the value is {}", expected.shape, given.shape);
+        }
+        if !self.graph.is_computed(next) {
+            fail!(InvalidArgument, "state {number}: the value must be computed; it is an input, a constant or a state");
+        }
+        self.graph.states[number].next = Some(next);
+        Ok(())
+    }
+
     /// Records an operation on values. `operands` are in the operation's order, `None` for an optional operand that is left out.
     /// Returns the operation's own errors, and `invalid_argument` for a value of another pipeline. On an error nothing is
     /// recorded.
@@ -239,20 +317,22 @@ impl Pipeline {
         self.push(Meta::new(dtype, shape), Source::Reshape(node))
     }
 
-    /// Makes a value an output. Outputs are numbered in the order of these calls. Without any call the last value is the output.
-    /// Returns `invalid_argument` for an input or a constant.
+    /// Makes a value an output. Outputs are numbered in the order of these calls. Without any call the last value is the output,
+    /// unless a state is assigned: then there is none. Returns `invalid_argument` for an input, a constant or a state.
     pub fn output(&mut self, value: Value) -> Result<()> {
         let node = self.node(value)?;
-        if !matches!(self.graph.nodes[self.graph.root(node) as usize].source, Source::Op(..)) {
-            fail!(InvalidArgument, "an output must be computed: this one is an input or a constant");
+        if !self.graph.is_computed(node) {
+            fail!(InvalidArgument, "an output must be computed: this one is an input, a constant or a state");
         }
         self.graph.outputs.push(node);
         Ok(())
     }
 
-    /// Returns the number of outputs: those that [`Pipeline::output`] named, or one if there were none.
+    /// Returns the number of outputs: those that [`Pipeline::output`] named. If there were none, it is 0 for a pipeline that assigns
+    /// a state, and 1 for others.
     pub fn outputs(&self) -> usize {
-        self.graph.outputs.len().max(1)
+        let assigns = self.graph.states.iter().any(|state| state.next.is_some());
+        self.graph.outputs.len().max(usize::from(!assigns))
     }
 
     /// Returns a value's dtype and shape.
@@ -260,9 +340,9 @@ impl Pipeline {
         Ok(*self.graph.meta(self.node(value)?))
     }
 
-    /// Makes the last value the output if none was named.
+    /// Makes the last value the output if none was named and no state is assigned.
     fn finished(mut self) -> Result<(Context, Graph)> {
-        if self.graph.outputs.is_empty() {
+        if self.graph.outputs.is_empty() && self.graph.states.iter().all(|state| state.next.is_none()) {
             let Some(last) = self.graph.nodes.len().checked_sub(1) else {
                 fail!(InvalidArgument, "the pipeline is empty");
             };
@@ -284,6 +364,9 @@ impl Pipeline {
         let (context, graph) = self.finished()?;
         if !graph.inputs.is_empty() {
             fail!(InvalidArgument, "the pipeline has {} inputs: compile it and run it with them", graph.inputs.len());
+        }
+        if !graph.states.is_empty() {
+            fail!(InvalidArgument, "the pipeline has {} states: compile it, so that they outlive a run", graph.states.len());
         }
         let (graph, tensors) = graph.abstracted();
         let compiled = graph.prepared(&context, usize::MAX)?;

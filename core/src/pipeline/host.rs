@@ -24,6 +24,8 @@ pub(super) struct Host {
     profiler: ProfilerHandle,
     /// One run uses the block at a time. A run that finds it taken, or too small, allocates its own.
     block: Mutex<HostBuffer>,
+    /// By the states' numbers: their memory. Runs of a pipeline with states hold this, so they take turns.
+    states: Mutex<Vec<HostBuffer>>,
 }
 
 /// Elements of one part of a run. With one operand they fit the first-level cache or little more.
@@ -39,6 +41,7 @@ struct Values<'a> {
     block: NonNull<u8>,
     inputs: &'a [&'a Tensor],
     outputs: &'a [HostBuffer],
+    states: &'a [HostBuffer],
 }
 
 // SAFETY: the memory belongs to one run, whose tasks write disjoint parts of it.
@@ -54,6 +57,7 @@ impl Values<'_> {
                 _ => fail!(Internal, "a pipeline's constant is missing"),
             },
             Place::Output(i) => self.outputs[i as usize].pointer(),
+            Place::State(i) => self.states[i as usize].pointer(),
             // SAFETY: the plan's places are inside its block.
             Place::Block(at) => unsafe { self.block.add(at) },
             Place::None => fail!(Internal, "a value of a pipeline has no memory"),
@@ -62,8 +66,37 @@ impl Values<'_> {
 }
 
 impl Host {
-    pub fn new(cpu: &Arc<CpuDevice>, profiler: &ProfilerHandle, block: usize) -> Result<Host> {
-        Ok(Host { cpu: cpu.clone(), profiler: profiler.clone(), block: Mutex::new(HostBuffer::uninitialised(block)?) })
+    /// Makes the block of a plan's values, of `block` bytes, and its states.
+    pub fn new(cpu: &Arc<CpuDevice>, profiler: &ProfilerHandle, plan: &Arrangement, block: usize) -> Result<Host> {
+        let mut states = Vec::new();
+        for state in &plan.graph.states {
+            let Source::State(tensor) = &plan.graph.nodes[state.node as usize].source else { continue };
+            let memory = HostBuffer::uninitialised(tensor.byte_len())?;
+            write(&memory, 0, tensor.host_bytes()?);
+            states.push(memory);
+        }
+        let block = Mutex::new(HostBuffer::uninitialised(block)?);
+        Ok(Host { cpu: cpu.clone(), profiler: profiler.clone(), block, states: Mutex::new(states) })
+    }
+
+    /// Returns a copy of a state from a byte on.
+    pub fn state(&self, number: usize, offset: usize, meta: &Meta) -> Result<Tensor> {
+        let copy = HostBuffer::uninitialised(meta.bytes())?;
+        let states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
+        assert!(offset + meta.bytes() <= states[number].len());
+        // SAFETY: the state has these bytes, all written. No run changes them while the lock is held.
+        let bytes = unsafe { std::slice::from_raw_parts(states[number].pointer().as_ptr().add(offset), meta.bytes()) };
+        write(&copy, 0, bytes);
+        // SAFETY: all bytes were written just now.
+        Ok(unsafe { Tensor::written(meta, copy) })
+    }
+
+    /// Writes a tensor's bytes into a state, from a byte on.
+    pub fn write_state(&self, number: usize, offset: usize, tensor: &Tensor) -> Result<()> {
+        let bytes = tensor.host_bytes()?;
+        let states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
+        write(&states[number], offset, bytes);
+        Ok(())
     }
 
     pub fn info(&self) -> &DeviceInfo {
@@ -93,7 +126,9 @@ impl Host {
         };
         let sizes = plan.computed.iter().map(|&node| plan.graph.meta(node).bytes());
         let outputs = sizes.map(HostBuffer::uninitialised).collect::<Result<Vec<_>>>()?;
-        let values = Values { plan, block, inputs, outputs: &outputs };
+        let states = (!plan.graph.states.is_empty()).then(|| self.states.lock().unwrap_or_else(PoisonError::into_inner));
+        let states = states.as_deref().map_or(&[][..], |states| states);
+        let values = Values { plan, block, inputs, outputs: &outputs, states };
         for step in &plan.steps {
             let begin = times.is_some().then(Instant::now);
             if self.profiler.is_on() {
@@ -105,6 +140,11 @@ impl Host {
             if let (Some(times), Some(begin)) = (&mut times, begin) {
                 times.push(begin.elapsed().as_secs_f64());
             }
+        }
+        for &(state, node) in &plan.copied {
+            let (from, bytes) = (values.pointer(node)?, plan.graph.meta(node).bytes());
+            // SAFETY: a step wrote all of the value. It is in other memory than the state, which only this run uses.
+            write(&states[state as usize], 0, unsafe { std::slice::from_raw_parts(from.as_ptr(), bytes) });
         }
         let metas = plan.computed.iter().map(|&node| plan.graph.meta(node));
         // SAFETY: every output is the result of a step, and the step has written all of it.
@@ -181,6 +221,13 @@ impl Host {
         }
         failed.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Writes bytes into memory that nothing else uses now, from a byte on. The memory must have them.
+fn write(to: &HostBuffer, offset: usize, bytes: &[u8]) {
+    assert!(offset + bytes.len() <= to.len());
+    // SAFETY: the range is inside the memory, and a slice elsewhere does not overlap it.
+    unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to.pointer().as_ptr().add(offset), bytes.len()) }
 }
 
 /// How a run is cut: into elements, or into rows if an operand is one row that all rows share.

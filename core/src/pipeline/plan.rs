@@ -16,6 +16,8 @@ pub(super) enum Place {
     Input(u32),
     /// The memory of this constant.
     Constant(u32),
+    /// The memory of this state.
+    State(u32),
     /// The memory of this output. The number counts computed outputs.
     Output(u32),
     /// In the block, at this byte offset.
@@ -32,6 +34,8 @@ pub(super) struct Arrangement {
     pub constants: Vec<u32>,
     /// The nodes of computed outputs, by output number. An output that reshapes another one is not computed.
     pub computed: Vec<u32>,
+    /// The states whose next values are computed elsewhere, to be copied at the end, and those values' nodes.
+    pub copied: Vec<(u32, u32)>,
     /// Bytes of the block.
     pub block: usize,
     /// Bytes that the values in the block would take without reuse.
@@ -55,11 +59,13 @@ impl Arrangement {
             steps,
             constants: Vec::new(),
             computed: Vec::new(),
+            copied: Vec::new(),
             block: 0,
             values: 0,
             graph,
         };
         plan.place_fixed(all);
+        plan.place_states();
         plan.place_rest(all);
         // All results within a run are at the place of its last one. A reshape is at the place of its source.
         for step in &plan.steps {
@@ -93,6 +99,38 @@ impl Arrangement {
         }
     }
 
+    /// Places the states, and their next values too where these may be written over them.
+    fn place_states(&mut self) {
+        for (i, state) in self.graph.states.iter().enumerate() {
+            self.places[state.node as usize] = Place::State(i as u32);
+        }
+        for (i, state) in self.graph.states.iter().enumerate() {
+            let Some(next) = state.next.map(|node| self.graph.root(node)) else { continue };
+            if self.may_be_written_over(state.node, next) {
+                self.places[next as usize] = Place::State(i as u32);
+            } else {
+                self.copied.push((i as u32, next));
+            }
+        }
+    }
+
+    /// Whether the step that computes a state's next value may write it over the state: it has no other place, no later operation
+    /// reads the state, and the operation itself does so in place if at all.
+    fn may_be_written_over(&self, state: u32, next: u32) -> bool {
+        let Some(at) = self.steps.iter().position(|step| step.result() == next) else { return false };
+        let of_state = |node: &u32| self.graph.root(*node) == state;
+        let reads = |step: &Step| step.links.iter().any(|link| link.operands.iter().flatten().any(of_state));
+        let step = &self.steps[at];
+        let (first, rest) = (&step.links[0], &step.links[1..]);
+        let in_place = first.op.info().in_place;
+        let exact = |node: &u32| in_place && self.graph.meta(*node) == self.graph.meta(step.nodes[0]);
+        self.places[next as usize] == Place::None
+            && !self.computed.contains(&next)
+            && !self.steps[at + 1..].iter().any(reads)
+            && !rest.iter().any(|link| link.operands.iter().flatten().any(of_state))
+            && first.operands.iter().flatten().filter(|&node| of_state(node)).all(exact)
+    }
+
     /// Places the other values, each in the first gap that is large enough.
     fn place_rest(&mut self, all: bool) {
         let count = self.steps.len();
@@ -103,6 +141,7 @@ impl Arrangement {
             read.for_each(|&node| last[self.graph.root(node) as usize] = i);
         }
         self.computed.iter().for_each(|&node| last[node as usize] = count);
+        self.copied.iter().for_each(|&(_, node)| last[node as usize] = count);
         let mut parts: Vec<Part> = Vec::new();
         if all {
             // All inputs are written before the first step, so none of them may share memory.

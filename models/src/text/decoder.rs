@@ -3,14 +3,13 @@
 use super::cache::Cache;
 use super::config::Config;
 use super::layer::{Layer, Now};
-use super::recorded::{self, Recorded};
+use super::recordings::Recordings;
 use super::rope::{Rope, Scaling};
+use super::slots::{self, Slots};
 use super::weights::{Linear, Table, Weights};
 use super::window::Seen;
 use adead::device::DeviceKind;
 use adead::{Attrs, Context, DType, Meta, Op, Result, Shape, Tensor, View};
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
 
 /// A model's network.
 pub(crate) struct Decoder {
@@ -26,9 +25,9 @@ pub(crate) struct Decoder {
     vocabulary: usize,
     /// Whether only GPUs compute.
     on_device: bool,
-    /// Whether steps of few rows are recorded, and those that were, by their rows.
+    /// Whether steps of one token are recorded, and the recordings.
     records: bool,
-    recorded: Mutex<BTreeMap<usize, Arc<Recorded>>>,
+    recordings: Recordings,
 }
 
 /// Which tokens of a step the caller wants to know more of.
@@ -75,7 +74,7 @@ impl Decoder {
             records: context.device_info().kind != DeviceKind::Cpu
                 && context.dispatcher().forced().is_some()
                 && layers.iter().all(Layer::is_of_blocks),
-            recorded: Mutex::default(),
+            recordings: Recordings::default(),
             context: context.clone(),
             config,
             layers,
@@ -101,6 +100,16 @@ impl Decoder {
 
     pub fn context(&self) -> &Context {
         &self.context
+    }
+
+    /// Records a step of the next tokens of so many sequences of up to `longest` positions.
+    pub fn record(&self, [sequences, longest]: [usize; 2]) -> Result<Slots> {
+        Slots::new(&self.context, &self.config, &self.layers, &self.norm, [sequences, longest])
+    }
+
+    /// Returns the number of positions that the model was made for.
+    pub fn positions(&self) -> usize {
+        self.config.context_length
     }
 
     /// Returns the number of values between layers.
@@ -129,9 +138,64 @@ impl Decoder {
     /// goes through the keys in blocks of 64 from the first one on. So neither the other sequences nor the number of tokens in a
     /// step change them. After an error no cache has changed.
     pub fn forward(&self, steps: &mut [Step<'_>]) -> Result<Option<Tensor>> {
-        let (mut positions, mut wanted) = (Vec::new(), Vec::new());
         for step in &mut *steps {
             step.cache.reserve(step.tokens.len())?;
+        }
+        // By step: whether it is recorded, and the numbers of its wanted rows among those of its kind.
+        let (mut kinds, mut counts) = (Vec::new(), [0u32; 2]);
+        for step in &*steps {
+            let recorded = self.records && step.tokens.len() == 1;
+            let wanted = match step.wanted {
+                Wanted::None => 0,
+                Wanted::Last => step.tokens.len().min(1),
+                Wanted::All => step.tokens.len(),
+            } as u32;
+            let count = &mut counts[usize::from(recorded)];
+            kinds.push((recorded, *count..*count + wanted));
+            *count += wanted;
+        }
+        let (mut short, mut long) = (Vec::new(), Vec::new());
+        for (step, (recorded, _)) in steps.iter_mut().zip(&kinds) {
+            if *recorded { short.push(step) } else { long.push(step) }
+        }
+        let long = self.computed(&mut long)?;
+        let short = if short.is_empty() { None } else { self.replayed(&mut short)? };
+        for step in steps {
+            step.cache.advance(step.tokens.len());
+        }
+        let (long, short) = match (long, short) {
+            (Some(long), Some(short)) => (long, short),
+            (one, other) => return Ok(one.or(other)),
+        };
+        let both = self.context.concat(&[&long, &short], 0)?;
+        let places = kinds.into_iter().flat_map(|(recorded, rows)| {
+            let first = if recorded { counts[0] } else { 0 };
+            rows.map(move |row| first + row)
+        });
+        self.chosen(&both, &places.collect::<Vec<_>>()).map(Some)
+    }
+
+    /// Returns rows by their numbers.
+    fn chosen(&self, x: &Tensor, rows: &[u32]) -> Result<Tensor> {
+        if rows.len() == x.dims()[0] && rows.iter().enumerate().all(|(at, &row)| at as u32 == row) {
+            return Ok(x.clone());
+        }
+        self.context.embedding(x, &Tensor::new(rows, &[rows.len()])?)
+    }
+
+    /// Returns the embeddings of tokens.
+    fn embedded<'a>(&self, tokens: impl Iterator<Item = &'a u32>) -> Result<Tensor> {
+        let x = self.words.lookup(tokens)?;
+        match self.config.architecture.scales_words {
+            true => self.context.scale(&x, (self.config.width as f32).sqrt()),
+            false => Ok(x),
+        }
+    }
+
+    /// Computes steps of any number of tokens. The caches are not advanced.
+    fn computed(&self, steps: &mut [&mut Step<'_>]) -> Result<Option<Tensor>> {
+        let (mut positions, mut wanted) = (Vec::new(), Vec::new());
+        for step in &mut *steps {
             let (first, rows) = (positions.len() as u32, step.tokens.len() as u32);
             wanted.extend(match step.wanted {
                 Wanted::None => 0..0,
@@ -140,6 +204,9 @@ impl Decoder {
             });
             let before = step.cache.length();
             positions.extend(before..before + step.tokens.len());
+            if let Some(cache) = &mut step.cache.on_device {
+                cache.leave(&self.context, before)?;
+            }
         }
         if positions.is_empty() {
             return Ok(None);
@@ -152,36 +219,21 @@ impl Decoder {
             }
             _ => None,
         };
-        let mut x = self.words.lookup(steps.iter().flat_map(|step| step.tokens))?;
-        if self.config.architecture.scales_words {
-            x = self.context.scale(&x, (self.config.width as f32).sqrt())?;
-        }
-        let sights: Vec<&Sight> = (0..self.layers.len())
-            .map(|number| match &local {
+        let mut x = self.embedded(steps.iter().flat_map(|step| step.tokens))?;
+        for (number, layer) in self.layers.iter().enumerate() {
+            let sight = match &local {
                 Some((window, sight)) if window.applies_to(number) => sight,
                 _ => &everything,
-            })
-            .collect();
-        x = if self.records && positions.len() <= recorded::MOST {
-            self.replayed(x, &sights, steps)?
-        } else {
-            for (number, layer) in self.layers.iter().enumerate() {
-                let ([cos, sin], mut now) = (&sights[number].angles, Now(&self.context));
-                let parts = layer.before(&mut now, &self.config, positions.len(), &x, [cos, sin])?;
-                let attended = self.attended(number, &parts, sights[number], steps)?;
-                x = layer.behind(&mut now, &self.config, &x, &attended)?;
-            }
-            x
-        };
-        for step in steps {
-            step.cache.advance(step.tokens.len());
+            };
+            let ([cos, sin], mut now) = (&sight.angles, Now(&self.context));
+            let parts = layer.before(&mut now, &self.config, positions.len(), &x, [cos, sin])?;
+            let attended = self.attended(number, &parts, sight, steps)?;
+            x = layer.behind(&mut now, &self.config, &x, &attended)?;
         }
         if wanted.is_empty() {
             return Ok(None);
         }
-        if wanted.len() < positions.len() {
-            x = self.context.embedding(&x, &Tensor::new(&wanted, &[wanted.len()])?)?;
-        }
+        let x = self.chosen(&x, &wanted)?;
         self.context.rmsnorm(&x, Some(&self.norm), self.config.eps).map(Some)
     }
 
@@ -190,40 +242,38 @@ impl Decoder {
         self.head.apply(hidden)
     }
 
-    /// Goes through the layers by recordings.
-    fn replayed(&self, x: Tensor, sights: &[&Sight], steps: &mut [Step<'_>]) -> Result<Tensor> {
-        let rows = x.dims()[0];
-        let lock = || self.recorded.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = lock().get(&rows).cloned();
-        let recorded = match found {
-            Some(recorded) => recorded,
-            None => {
-                let new = Arc::new(Recorded::new(&self.context, &self.config, &self.layers, rows)?);
-                lock().entry(rows).or_insert(new).clone()
-            }
-        };
-        // On the device from the beginning on, so that all of it stays there.
-        let device = &self.context.device_info().id;
-        let there = |tensor: &Tensor| self.context.to(tensor, device);
-        let mut angles: Vec<(&Sight, [Tensor; 2])> = Vec::new();
-        for &sight in sights {
-            if !angles.iter().any(|(known, _)| std::ptr::eq(*known, sight)) {
-                angles.push((sight, [there(&sight.angles[0])?, there(&sight.angles[1])?]));
+    /// Computes steps of one token each by a recording. The caches are not advanced.
+    fn replayed(&self, steps: &mut [&mut Step<'_>]) -> Result<Option<Tensor>> {
+        let slots = self.recordings.place(self, steps)?;
+        let [count, capacity] = [slots.count(), slots.capacity()];
+        let (mut tokens, mut positions) = (vec![0; count], vec![None; count]);
+        let mut wanted = Vec::with_capacity(steps.len());
+        for step in &*steps {
+            let Some(slot) = step.cache.on_device.as_ref().and_then(|cache| cache.slot()) else { continue };
+            (tokens[slot.number()], positions[slot.number()]) = (step.tokens[0], Some(step.cache.length()));
+            if step.wanted != Wanted::None {
+                wanted.push(slot.number() as u32);
             }
         }
-        let of = |number: usize| {
-            let own = angles.iter().find(|(known, _)| std::ptr::eq(*known, sights[number]));
-            own.map_or_else(|| unreachable!("every sight has angles"), |(_, [cos, sin])| [cos, sin])
+        let all: Vec<usize> = positions.iter().map(|position| position.unwrap_or_default()).collect();
+        let sight = |rope: &Rope, begins: &dyn Fn(usize) -> usize| -> Result<slots::Sight> {
+            let mask = positions.iter().flat_map(|position| {
+                let seen = position.map_or(0..0, |position| begins(position)..position + 1);
+                (0..capacity).map(move |key| if seen.contains(&key) { 0.0 } else { f32::NEG_INFINITY })
+            });
+            let mask = Tensor::new(&mask.collect::<Vec<f32>>(), &[count, 1, 1, capacity])?;
+            Ok(slots::Sight { angles: rope.tables(&all)?.into(), mask })
         };
-        let mut now = recorded.first(there(&x)?, of(0))?;
-        for number in 0..self.layers.len() {
-            let attended = self.attended(number, &now.parts, sights[number], steps)?;
-            if number + 1 == self.layers.len() {
-                return recorded.last(&now.x, &attended);
-            }
-            now = recorded.next(number, &now.x, &attended, of(number + 1))?;
-        }
-        Ok(now.x)
+        let everything = sight(&self.rope, &|_| 0)?;
+        let local = match (&self.local_rope, &self.config.window) {
+            (Some(rope), Some(window)) => Some(sight(rope, &|position| window.begins(position))?),
+            _ => None,
+        };
+        // On the device from the beginning on, so that the result stays there.
+        let x = self.context.to(&self.embedded(tokens.iter())?, &self.context.device_info().id)?;
+        let sights: Vec<&slots::Sight> = std::iter::once(&everything).chain(&local).collect();
+        let x = slots.run(&x, &positions, &sights)?;
+        if wanted.is_empty() { Ok(None) } else { self.chosen(&x, &wanted).map(Some) }
     }
 
     /// Computes the attention of all sequences' rows, `[rows, heads·head_width]`.
@@ -232,7 +282,7 @@ impl Decoder {
         number: usize,
         [queries, keys, values]: &[Tensor; 3],
         sight: &Sight,
-        steps: &mut [Step<'_>],
+        steps: &mut [&mut Step<'_>],
     ) -> Result<Tensor> {
         let (mut attended, mut first) = (Vec::with_capacity(steps.len()), 0);
         let everything = Seen::default();

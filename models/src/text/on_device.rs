@@ -1,23 +1,56 @@
 //! Keys and values of the tokens that a sequence has so far, where a GPU computes with them.
 
+use super::slots::Slot;
 use adead::{Context, Result, Tensor};
 
-/// For every layer the keys and the values, `[heads, tokens, values]`. A step joins its own to them in new memory, which a GPU
-/// copies in less time than it reads a layer's weights.
-pub(crate) struct OnDevice(Vec<Option<[Tensor; 2]>>);
+/// Keys and values while the tokens of a prompt are added, or their place in a recording while those of an answer are.
+pub(crate) struct OnDevice {
+    /// For every layer the keys and the values, `[heads, tokens, values]`. A step joins its own to them in new memory, which a GPU
+    /// copies in less time than it reads a layer's weights. Empty while there is a slot.
+    layers: Vec<Option<[Tensor; 2]>>,
+    slot: Option<Slot>,
+}
 
 impl OnDevice {
     pub fn new(layers: usize) -> OnDevice {
-        OnDevice(vec![None; layers])
+        OnDevice { layers: vec![None; layers], slot: None }
+    }
+
+    pub fn slot(&self) -> Option<&Slot> {
+        self.slot.as_ref()
+    }
+
+    /// Moves the first `length` keys and values to a slot.
+    pub fn enter(&mut self, context: &Context, length: usize, slot: Slot) -> Result<()> {
+        if length > 0 {
+            let layers = match &self.slot {
+                Some(old) => old.read(context, length)?,
+                None => self.layers.iter().flatten().cloned().collect(),
+            };
+            slot.write(length, &layers)?;
+        }
+        self.slot = Some(slot);
+        self.layers.iter_mut().for_each(|layer| *layer = None);
+        Ok(())
+    }
+
+    /// Takes the first `length` keys and values back from the slot, if they are in one.
+    pub fn leave(&mut self, context: &Context, length: usize) -> Result<()> {
+        let Some(slot) = &self.slot else { return Ok(()) };
+        if length > 0 {
+            self.layers = slot.read(context, length)?.into_iter().map(Some).collect();
+        }
+        self.slot = None;
+        Ok(())
     }
 
     /// Adds the keys and values of tokens to the first `length` of a layer, and returns all of them. Those behind the first are
     /// forgotten: they are of a step that failed, or of an answer that was taken back.
     ///
-    /// New ones are rows of `[heads, values]`.
+    /// New ones are rows of `[heads, values]`. There must be no slot.
     pub fn append(&mut self, context: &Context, layer: usize, length: usize, new: [Tensor; 2]) -> Result<&[Tensor; 2]> {
         let [keys, values] = new;
-        let of_layer = &mut self.0[layer];
+        let of_layer = &mut self.layers[layer];
         let joined = |place: usize, new: Tensor| {
             let (rows, heads, width) = (new.dims()[0], new.dims()[1], new.dims()[2]);
             // One row has the same order in memory.

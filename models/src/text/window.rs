@@ -20,10 +20,15 @@ impl Window {
         layer % self.period != self.period - 1
     }
 
+    /// Returns the first position that a position sees.
+    pub fn begins(&self, position: usize) -> usize {
+        (position + 1).saturating_sub(self.length)
+    }
+
     /// Returns what `rows` positions behind the first `before` ones see. Attention that begins with a later block of keys has the same
     /// bits, because hidden blocks are skipped (`docs/contract.md`).
     pub fn seen(&self, before: usize, rows: usize) -> Result<Seen> {
-        let hidden = |position: usize| (position + 1).saturating_sub(self.length);
+        let hidden = |position: usize| self.begins(position);
         let first = hidden(before) / KEY_BLOCK * KEY_BLOCK;
         let all = before + rows;
         if rows == 0 || hidden(all - 1) <= first {

@@ -37,9 +37,12 @@ pub(super) fn attention(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()
     let (batches, kv_heads) = (plan.batches as u32, plan.kv_heads as u32);
     let (keys, width, value_width) = (plan.keys as u32, plan.width as u32, plan.value_width as u32);
     let mask = call.input(3);
-    // Heads with one query that share keys become queries of one head. The only query sees all keys, so causality hides
-    // none.
-    if queries == 1 && mask.is_none() {
+    let mask_strides = mask.map(|mask| mask.shape.broadcast_strides(&plan.scores));
+    // Heads with one query that share keys, and the mask if there is one, become queries of one head. The only query sees all keys,
+    // so causality hides none.
+    let axes = plan.scores.rank() - 2;
+    let joined = queries == 1 && mask_strides.is_none_or(|strides| axes == 0 || strides[axes - 1] == 0);
+    if joined {
         (heads, queries, causal) = (kv_heads, heads / kv_heads, false);
     }
     let rows = batches * heads * queries;
@@ -81,13 +84,12 @@ pub(super) fn attention(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()
         pitches = [pitch_of(width)?, pitch_of(value_width)?];
     }
     let mut table = 0;
-    let (mut axes, mut mask_row, mut mask_column) = (0, 0, 0);
-    if let Some(mask) = mask {
-        let strides = mask.shape.broadcast_strides(&plan.scores);
-        axes = plan.scores.rank() - 2;
-        (mask_row, mask_column) = (strides[axes] as u32, strides[axes + 1] as u32);
-        let words: Vec<u32> =
-            (0..axes).rev().flat_map(|axis| [plan.scores.dims()[axis] as u32, strides[axis] as u32]).collect();
+    let (mut mask_axes, mut mask_row, mut mask_column) = (0, 0, 0);
+    if let Some(strides) = mask_strides {
+        mask_axes = axes;
+        (mask_row, mask_column) = (if joined { 0 } else { strides[axes] as u32 }, strides[axes + 1] as u32);
+        let size = |axis| if axis + 1 == axes { heads } else { plan.scores.dims()[axis] as u32 };
+        let words: Vec<u32> = (0..axes).rev().flat_map(|axis| [size(axis), strides[axis] as u32]).collect();
         if axes > 0 {
             table = encoder.parameters(&words)?;
         }
@@ -113,7 +115,7 @@ pub(super) fn attention(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()
         lead,
         tiles,
         parts,
-        axes as u32,
+        mask_axes as u32,
         mask_row,
         mask_column,
     ];

@@ -1,0 +1,175 @@
+//! Sequences whose next tokens a GPU computes together, one token each. Such a step is one recording of hundreds of small kernels,
+//! because starting each of them by itself takes longer than the kernel. Keys and values stay in the recording's states.
+
+use super::config::Config;
+use super::layer::Layer;
+use adead::pipeline::{Compiled, Pipeline, Value};
+use adead::{Attrs, Context, DType, Op, Result, Tensor};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The smallest number of positions for which there is room.
+const LEAST: usize = 256;
+
+/// A recording for a number of sequences with a number of positions each.
+pub(crate) struct Slots {
+    /// For every layer two states, `[count, heads, capacity, values]`: keys and values.
+    compiled: Compiled,
+    count: usize,
+    capacity: usize,
+    heads: usize,
+    width: usize,
+    taken: Mutex<Vec<bool>>,
+}
+
+/// A sequence's place in a recording. It is free again when this is dropped.
+pub(crate) struct Slot {
+    slots: Arc<Slots>,
+    number: usize,
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        self.slots.taken.lock().unwrap_or_else(PoisonError::into_inner)[self.number] = false;
+    }
+}
+
+/// What layers see, in the order of the slots.
+pub(crate) struct Sight {
+    /// The cosines and sines of the rows' positions, `[count, 1, pairs]`.
+    pub angles: [Tensor; 2],
+    /// 0 for keys that a row sees and −inf for others, `[count, 1, 1, capacity]`.
+    pub mask: Tensor,
+}
+
+/// The values of a pipeline for [`Sight`].
+struct Seen {
+    angles: [Value; 2],
+    mask: Value,
+}
+
+impl Slots {
+    /// Records a step of `count` sequences with up to `capacity` positions. `ends` is the norm behind the last layer.
+    pub fn new(
+        context: &Context,
+        config: &Config,
+        layers: &[Layer],
+        ends: &Tensor,
+        [count, capacity]: [usize; 2],
+    ) -> Result<Slots> {
+        let Config { width, heads, kv_heads, head_width, eps, score_scale, window, .. } = *config;
+        let mut to = context.pipeline();
+        let mut x = to.input(DType::F32, &[count, width])?;
+        let chosen = to.input(DType::Bool, &[count, 1, capacity, 1])?;
+        let seen = |to: &mut Pipeline| -> Result<Seen> {
+            let dims = [count, 1, head_width / 2];
+            let angles = [to.input(DType::F32, &dims)?, to.input(DType::F32, &dims)?];
+            Ok(Seen { angles, mask: to.input(DType::F32, &[count, 1, 1, capacity])? })
+        };
+        let everything = seen(&mut to)?;
+        let local = window.map(|_| seen(&mut to)).transpose()?;
+        let empty = Tensor::zeros(DType::F32, &[count, kv_heads, capacity, head_width])?;
+        let attrs = Attrs { scale: score_scale, ..Attrs::DEFAULT };
+        for (number, layer) in layers.iter().enumerate() {
+            let seen = match (&window, &local) {
+                (Some(window), Some(local)) if window.applies_to(number) => local,
+                _ => &everything,
+            };
+            let [queries, keys, values] = layer.before(&mut to, config, count, &x, seen.angles.each_ref())?;
+            let mut kept = |new: Value| -> Result<Value> {
+                let state = to.state(&empty)?;
+                let new = to.reshape(new, &[count, kv_heads, 1, head_width])?;
+                let next = to.op(Op::Where, &Attrs::DEFAULT, &[Some(chosen), Some(new), Some(state)])?;
+                to.assign(state, next)?;
+                Ok(next)
+            };
+            let (keys, values) = (kept(keys)?, kept(values)?);
+            let queries = to.reshape(queries, &[count, heads, 1, head_width])?;
+            let attended = to.op(Op::Attention, &attrs, &[queries, keys, values, seen.mask].map(Some))?;
+            let attended = to.reshape(attended, &[count, heads * head_width])?;
+            x = layer.behind(&mut to, config, &x, &attended)?;
+        }
+        let ends = to.constant(ends)?;
+        let ended = to.op(Op::Rmsnorm, &Attrs { eps, ..Attrs::DEFAULT }, &[Some(x), Some(ends)])?;
+        to.output(ended)?;
+        let taken = Mutex::new(vec![false; count]);
+        Ok(Slots { compiled: to.compile()?, count, capacity, heads: kv_heads, width: head_width, taken })
+    }
+
+    /// Returns the numbers of slots and positions for so many sequences of up to `longest` positions, in a model of `most`: powers of
+    /// two, so that few recordings serve all.
+    pub fn sizes(sequences: usize, longest: usize, most: usize) -> [usize; 2] {
+        [sequences.next_power_of_two(), longest.next_power_of_two().max(LEAST).min(most.max(longest))]
+    }
+
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    pub fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// Whether no sequence has a place.
+    pub fn is_unused(&self) -> bool {
+        !self.taken.lock().unwrap_or_else(PoisonError::into_inner).contains(&true)
+    }
+
+    /// Takes places for so many sequences, or none if there are not enough.
+    pub fn take(self: &Arc<Slots>, sequences: usize) -> Option<Vec<Slot>> {
+        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let free: Vec<usize> = (0..self.count).filter(|&number| !taken[number]).take(sequences).collect();
+        (free.len() == sequences).then(|| {
+            free.iter().for_each(|&number| taken[number] = true);
+            free.into_iter().map(|number| Slot { slots: self.clone(), number }).collect()
+        })
+    }
+
+    /// Runs a step: x of all slots' rows, at which position each writes its keys and values, what the layers see (those with a window
+    /// last). Returns what is behind the last norm. Rows without a position change nothing.
+    pub fn run(&self, x: &Tensor, positions: &[Option<usize>], sights: &[&Sight]) -> Result<Tensor> {
+        let mut chosen = vec![false; self.count * self.capacity];
+        for (slot, position) in positions.iter().enumerate() {
+            if let Some(position) = position {
+                chosen[slot * self.capacity + position] = true;
+            }
+        }
+        let chosen = Tensor::from_bools(&chosen, &[self.count, 1, self.capacity, 1])?;
+        let mut given = vec![x, &chosen];
+        for Sight { angles: [cos, sin], mask } in sights {
+            given.extend([cos, sin, mask]);
+        }
+        Ok(self.compiled.run(&given)?.swap_remove(0))
+    }
+}
+
+impl Slot {
+    pub fn slots(&self) -> &Arc<Slots> {
+        &self.slots
+    }
+
+    pub fn number(&self) -> usize {
+        self.number
+    }
+
+    /// Writes the first `length` keys and values of each layer, `[heads, tokens, values]`.
+    pub fn write(&self, length: usize, layers: &[[Tensor; 2]]) -> Result<()> {
+        let Slots { compiled, capacity, heads, width, .. } = &*self.slots;
+        for (state, tensor) in layers.iter().flatten().enumerate() {
+            for head in 0..*heads {
+                let own = tensor.rows(head, 1)?.reshape(&[tensor.dims()[1], *width])?.rows(0, length)?;
+                compiled.write_state(state, (self.number * heads + head) * capacity * width, &own)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the first `length` keys and values of each layer, `[heads, tokens, values]`.
+    pub fn read(&self, context: &Context, length: usize) -> Result<Vec<[Tensor; 2]>> {
+        let Slots { compiled, capacity, heads, width, .. } = &*self.slots;
+        let state = |state: usize| -> Result<Tensor> {
+            let own = compiled.state_rows(state, self.number, 1)?.reshape(&[*heads, *capacity, *width])?;
+            context.slice(&own, &[0, 0], &[i32::MAX, length as i32], &[])
+        };
+        (0..compiled.states().len() / 2).map(|layer| Ok([state(2 * layer)?, state(2 * layer + 1)?])).collect()
+    }
+}
