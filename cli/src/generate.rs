@@ -7,7 +7,7 @@ use crate::format::table;
 use crate::info::{context_text, device_json};
 use crate::text::{ModelArgs, SamplingArgs, hash};
 use adead_models::TextGenerator;
-use adead_models::text::{Finish, Message, TextStream};
+use adead_models::text::{Finish, Generation, Message, TextStream};
 use clap::Args;
 use serde_json::json;
 use std::io::Read;
@@ -21,7 +21,10 @@ pub struct GenerateArgs {
     pub model: ModelArgs,
     /// The text to continue; - reads stdin
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
-    pub prompt: String,
+    pub prompt: Option<String>,
+    /// A file with a prompt in each line, which are continued together; - reads stdin. Prints a line of JSON for each
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["prompt", "chat"], required_unless_present = "prompt")]
+    pub prompts: Option<String>,
     /// Pass the prompt as a message of a user, in the model's chat template
     #[arg(long)]
     pub chat: bool,
@@ -46,7 +49,8 @@ EXAMPLES
       --prompt 'The capital of France is' --max-tokens 20
   adead generate --model SmolLM2-135M-Instruct.Q4_1.gguf --chat \\
       --prompt 'Why is the sky blue?' --temperature 0.7 --top-k 40 --seed 1
-  adead generate --model model.gguf --prompt - --json < prompt.txt | jq .text";
+  adead generate --model model.gguf --prompt - --json < prompt.txt | jq .text
+  adead generate --model model.gguf --prompts lines.txt > answers.jsonl";
 
 /// How long an answer took.
 struct Times {
@@ -61,14 +65,13 @@ fn rate(tokens: usize, taken: Duration) -> f64 {
 }
 
 pub fn run(args: &GenerateArgs, device: &DeviceArgs) -> Result<()> {
+    if let Some(prompts) = &args.prompts {
+        return run_all(args, prompts, device);
+    }
     let start = Instant::now();
-    let prompt = match args.prompt.as_str() {
-        STANDARD => {
-            let mut text = String::new();
-            std::io::stdin().read_to_string(&mut text).map_err(|error| Failure::io("stdin", &error))?;
-            text
-        }
-        text => text.to_owned(),
+    let prompt = match args.prompt.as_deref() {
+        Some(STANDARD) => stdin()?,
+        text => text.unwrap_or_default().to_owned(),
     };
     let model = args.model.open(device)?;
     let options = args.sampling.options();
@@ -95,6 +98,45 @@ pub fn run(args: &GenerateArgs, device: &DeviceArgs) -> Result<()> {
     }
     failure::write(b"\n")?;
     failure::report(&report(&model, &stream, &times), true)
+}
+
+fn stdin() -> Result<String> {
+    let mut text = String::new();
+    std::io::stdin().read_to_string(&mut text).map_err(|error| Failure::io("stdin", &error))?;
+    Ok(text)
+}
+
+/// Continues the prompts of a file together.
+fn run_all(args: &GenerateArgs, prompts: &str, device: &DeviceArgs) -> Result<()> {
+    let prompts = match prompts {
+        STANDARD => stdin()?,
+        path => std::fs::read_to_string(path).map_err(|error| Failure::io(path, &error))?,
+    };
+    let prompts: Vec<&str> = prompts.lines().collect();
+    let model = args.model.open(device)?;
+    let begun = Instant::now();
+    let answers = model.generate_batch(&prompts, &args.sampling.options())?;
+    let taken = begun.elapsed();
+    for (prompt, answer) in prompts.iter().zip(&answers) {
+        failure::line(json!({
+            "prompt": prompt,
+            "text": answer.text,
+            "tokens": answer.tokens,
+            "finish": answer.finish.name(),
+            "prompt_tokens": answer.prompt_tokens,
+            "sha256": hash(&answer.tokens),
+        }))?;
+    }
+    let count = |tokens: &dyn Fn(&Generation) -> usize| answers.iter().map(tokens).sum::<usize>();
+    let (asked, answered) = (count(&|it| it.prompt_tokens), count(&|it| it.tokens.len()));
+    let all: Vec<u32> = answers.iter().flat_map(|answer| answer.tokens.iter().copied()).collect();
+    let rows = [
+        ["prompts".into(), format!("{}, {asked} tokens", answers.len())],
+        ["answers".into(), format!("{answered} tokens, {:.1} tokens/s with the prompts", rate(answered, taken))],
+        ["device".into(), format!("{} {}", context_text(model.context()), model.context().device_info().name)],
+        ["sha256".into(), hash(&all)],
+    ];
+    failure::report(&table(&rows.map(Vec::from), 2), true)
 }
 
 fn finish(stream: &TextStream) -> &'static str {

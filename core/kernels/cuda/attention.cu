@@ -463,23 +463,171 @@ INLINE void attention(const Attention &p, const uint has, const Table &t) {
     }
 }
 
-// Merges stored blocks, with one thread per four results.
+// Few query rows: a block of threads computes the part of four rows in one block of keys and stores it. A thread has one score, then
+// columns of one row's results, so that little waits for anything else. Widths are multiples of four, up to 128.
+extern "C" __global__ void __launch_bounds__(256) attention_rows(const Attention p, const uint has, TABLE t) {
+    const uint ROWS = 4, WARPS = 8;
+#ifdef __CUDA_ARCH__
+    extern __shared__ float4 pool[];
+#endif
+    const uint pitch = p.width + 4;
+    float *of_k = reinterpret_cast<float *>(pool), *of_v = of_k + KEYS * pitch, *of_q = of_v + KEYS * p.value_width;
+    float *of_w = of_q + ROWS * p.width, *of_warps = of_w + ROWS * KEYS;
+    uint thread = this_thread(), lane = thread % 32, warp = thread / 32;
+    uint first = blockIdx.x % p.tiles * ROWS, head = blockIdx.x / p.tiles, block = blockIdx.y * KEYS;
+    uint kv = head / p.heads * p.kv_heads + head % p.heads / (p.heads / p.kv_heads), column = 4 * lane;
+    const float *q = p.q + size_t(head) * p.queries * p.pitch + column, *k = p.k + size_t(kv) * p.keys * p.pitch + column;
+    const float *v = p.v + size_t(kv) * p.keys * p.value_pitch + column;
+    if (column < p.width) {
+        if (warp < ROWS) {
+            copy_async<4>(of_q + warp * p.width + column, row_of(q, min(first + warp, p.queries - 1), p.pitch), 4);
+        }
+#pragma unroll
+        for (uint i = 0; i < KEYS / WARPS; i++) {
+            uint key = warp + WARPS * i;
+            copy_async<4>(of_k + key * pitch + column, row_of(k, min(block + key, p.keys - 1), p.pitch), 4);
+        }
+    }
+    end_group();
+    if (column < p.value_width) {
+#pragma unroll
+        for (uint i = 0; i < KEYS / WARPS; i++) {
+            uint key = warp + WARPS * i;
+            bool there = block + key < p.keys;
+            copy_async<4>(of_v + key * p.value_width + column, row_of(v, there ? block + key : 0, p.value_pitch), there ? 4 : 0);
+        }
+    }
+    end_group();
+    uint key = thread % KEYS, row = thread / KEYS, query = min(first + row, p.queries - 1);
+    float masked = 0.0f;
+    if (has & MASK) {
+        const float *mask = p.mask + size_t(query) * p.mask_row + size_t(min(block + key, p.keys - 1)) * p.mask_column;
+#pragma unroll 1
+        for (uint i = 0, rest = head; i < p.axes; i++) {
+            uint length = t.words[2 * i];
+            mask += size_t(rest % length) * t.words[2 * i + 1];
+            rest /= length;
+        }
+        masked = *mask;
+    }
+    arrived<1>();
+    __syncthreads();
+    float score = 0.0f;
+    const float *left = of_q + row * p.width, *right = of_k + key * pitch;
+#pragma unroll 4
+    for (uint d = 0; d < p.width; d += 4) {
+        float a[4], b[4];
+        take(a, left + d);
+        take(b, right + d);
+#pragma unroll
+        for (uint e = 0; e < 4; e++) {
+            score = fmaz(a[e], b[e], score);
+        }
+    }
+    score = score * p.scale;
+    if (has & MASK) {
+        score = score + masked;
+    }
+    if (has & HIDDEN) {
+        score = block + key < visible(p, has, query) ? score : of_bits(INFINITY | SIGN);
+    }
+    float most = fmaxf(of_bits(INFINITY | SIGN), score);
+#pragma unroll
+    for (uint step = 16; step > 0; step /= 2) {
+        most = fmaxf(most, __shfl_xor_sync(ALL, most, step));
+    }
+    of_warps[warp] = most;
+    arrived<0>();
+    __syncthreads();
+    most = fmaxf(most, of_warps[warp ^ 1]);
+    // Without a live key, a NaN must stay visible.
+    float own = weight(score - (most == of_bits(INFINITY | SIGN) ? 0.0f : most));
+    of_w[row * KEYS + key] = own;
+    __syncthreads();
+    uint across = p.value_width / 4;
+    float *stored = p.blocks + (size_t(blockIdx.y) * p.rows + head * p.queries) * (across + 1) * 4;
+    if (warp % 2 == 0) {
+        float sum = own + of_w[row * KEYS + key + 32];
+#pragma unroll
+        for (uint step = 16; step > 0; step /= 2) {
+            sum = sum + __shfl_xor_sync(ALL, sum, step);
+        }
+        if (lane == 0 && first + row < p.queries) {
+            float *state = stored + ((first + row) * (across + 1) + across) * 4;
+            state[0] = most;
+            state[1] = sum;
+        }
+    }
+    uint wide = p.value_width > KEYS ? 2 : 1;
+    column = thread % (wide * KEYS);
+#pragma unroll 1
+    for (row = thread / (wide * KEYS); row < ROWS; row += 4 / wide) {
+        if (column < p.value_width && first + row < p.queries) {
+            const float *weights = of_w + row * KEYS, *values = of_v + column;
+            float chain = 0.0f;
+#pragma unroll 4
+            for (uint j = 0; j < KEYS; j += 4) {
+                float w[4];
+                take(w, weights + j);
+#pragma unroll
+                for (uint e = 0; e < 4; e++) {
+                    chain = fmaz(w[e], values[(j + e) * p.value_width], chain);
+                }
+            }
+            // −0 becomes +0.
+            stored[(first + row) * (across + 1) * 4 + column] = chain + 0.0f;
+        }
+    }
+}
+
+// Merges stored blocks: a warp has a row. Each of its threads computes the factors of one of 32 blocks, then merges four columns.
 extern "C" __global__ void __launch_bounds__(64) attention_merge(const Attention p, const uint has, TABLE) {
-    uint across = (p.value_width + 3) / 4, at = blockIdx.x * 64 + threadIdx.x, row = at / across, column = at % across;
+    uint across = (p.value_width + 3) / 4, row = blockIdx.x * 2 + threadIdx.x / 32, lane = threadIdx.x % 32;
+    uint count = (p.keys + KEYS - 1) / KEYS;
     if (row >= p.rows) {
         return;
     }
-    float m = of_bits(INFINITY | SIGN), l = 0.0f;
-    float4 x = make_float4(0, 0, 0, 0);
-    const float4 *blocks = reinterpret_cast<const float4 *>(p.blocks);
-    for (uint block = 0; block < (p.keys + KEYS - 1) / KEYS; block++) {
-        size_t here = (size_t(block) * p.rows + row) * (across + 1);
-        float4 state = blocks[here + across], chain = blocks[here + column];
-        float2 factors = merged(m, l, state.x, state.y);
-        x.x = merged_result(x.x, chain.x, factors), x.y = merged_result(x.y, chain.y, factors);
-        x.z = merged_result(x.z, chain.z, factors), x.w = merged_result(x.w, chain.w, factors);
+    const float4 *blocks = reinterpret_cast<const float4 *>(p.blocks) + size_t(row) * (across + 1);
+    const size_t apart = size_t(p.rows) * (across + 1);
+#pragma unroll 1
+    for (uint column = lane; column - lane < across; column += 32) {
+        float m = of_bits(INFINITY | SIGN), l = 0.0f;
+        float4 x = make_float4(0, 0, 0, 0);
+#pragma unroll 1
+        for (uint first = 0; first < count; first += 32) {
+            float4 state = make_float4(of_bits(INFINITY | SIGN), 0, 0, 0);
+            if (first + lane < count) {
+                state = blocks[(first + lane) * apart + across];
+            }
+            // The greatest MAX up to each block.
+            float highest = state.x;
+#pragma unroll
+            for (uint step = 1; step < 32; step *= 2) {
+                float other = __shfl_sync(ALL, highest, (lane - step) % 32);
+                highest = lane >= step && other > highest ? other : highest;
+            }
+            float before = __shfl_sync(ALL, highest, (lane + 31) % 32);
+            before = lane > 0 && before > m ? before : m;
+            m = __shfl_sync(ALL, highest, 31) > m ? __shfl_sync(ALL, highest, 31) : m;
+            float none = 0.0f;
+            float2 factors = merged(before, none, state.x, state.y);
+            uint here = min(count - first, 32u);
+#pragma unroll 4
+            for (uint i = 0; i < here; i++) {
+                float2 f = make_float2(__shfl_sync(ALL, factors.x, i), __shfl_sync(ALL, factors.y, i));
+                float own = __shfl_sync(ALL, state.y, i);
+                if (column < across) {
+                    float4 chain = blocks[(first + i) * apart + column];
+                    x.x = merged_result(x.x, chain.x, f), x.y = merged_result(x.y, chain.y, f);
+                    x.z = merged_result(x.z, chain.z, f), x.w = merged_result(x.w, chain.w, f);
+                }
+                l = merged_result(l, own, f);
+            }
+        }
+        if (column < across) {
+            finish(p, has, x, l, row, 4 * column);
+        }
     }
-    finish(p, has, x, l, row, 4 * column);
 }
 
 #define KERNEL(NAME, TQ, DV, WARPS, WIDE, LEAST) \

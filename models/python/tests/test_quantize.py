@@ -24,7 +24,8 @@ def test_rows_are_operands():
     assert blocks.shape == (3, 144) and blocks.dtype == numpy.uint8
     context = adead.Context("cpu")
     back = numpy.asarray(context.dequantize(blocks, format="q4_k"))
-    assert abs(back - rows).max() < 0.01
+    # A block has no minimum above 0, so the last ones have 15 steps from 0 to 1.
+    assert abs(back - rows).max() < 0.5 / 15
     assert quantize(rows.astype(numpy.float16), "q8_0").shape == (3, 272)
     assert quantize(rows[:, ::2][:, :128], "q8_0").tobytes() == quantize(rows[:, ::2].copy(), "q8_0").tobytes()
     assert quantize(numpy.zeros((0, 64), numpy.float32), "q4_0").shape == (0, 36)

@@ -22,13 +22,12 @@ impl OnDevice {
 
     /// Moves the first `length` keys and values to a slot.
     pub fn enter(&mut self, context: &Context, length: usize, slot: Slot) -> Result<()> {
-        if length > 0 {
-            let layers = match &self.slot {
-                Some(old) => old.read(context, length)?,
-                None => self.layers.iter().flatten().cloned().collect(),
-            };
-            slot.write(length, &layers)?;
-        }
+        let layers = match &self.slot {
+            _ if length == 0 => Vec::new(),
+            Some(old) => old.read(context, length)?,
+            None => self.layers.iter().flatten().cloned().collect(),
+        };
+        slot.write(length, &layers)?;
         self.slot = Some(slot);
         self.layers.iter_mut().for_each(|layer| *layer = None);
         Ok(())

@@ -5,7 +5,7 @@ use super::config::Config;
 use super::layer::Layer;
 use adead::pipeline::{Compiled, Pipeline, Value};
 use adead::{Attrs, Context, DType, Op, Result, Tensor};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The smallest number of positions for which there is room.
 const LEAST: usize = 256;
@@ -18,7 +18,17 @@ pub(crate) struct Slots {
     capacity: usize,
     heads: usize,
     width: usize,
-    taken: Mutex<Vec<bool>>,
+    /// On the device: what clears a head's keys or values.
+    zeros: Tensor,
+    places: Mutex<Vec<Place>>,
+}
+
+/// What is known of a slot.
+#[derive(Clone, Copy, Default)]
+struct Place {
+    taken: bool,
+    /// Whether an earlier sequence has left keys and values. Hidden ones count as zeros, but an infinity among them would not.
+    used: bool,
 }
 
 /// A sequence's place in a recording. It is free again when this is dropped.
@@ -29,7 +39,7 @@ pub(crate) struct Slot {
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        self.slots.taken.lock().unwrap_or_else(PoisonError::into_inner)[self.number] = false;
+        self.slots.lock()[self.number] = Place { taken: false, used: true };
     }
 }
 
@@ -91,14 +101,20 @@ impl Slots {
         let ends = to.constant(ends)?;
         let ended = to.op(Op::Rmsnorm, &Attrs { eps, ..Attrs::DEFAULT }, &[Some(x), Some(ends)])?;
         to.output(ended)?;
-        let taken = Mutex::new(vec![false; count]);
-        Ok(Slots { compiled: to.compile()?, count, capacity, heads: kv_heads, width: head_width, taken })
+        let zeros = Tensor::zeros(DType::F32, &[capacity, head_width])?;
+        let zeros = context.to(&zeros, &context.device_info().id)?;
+        let places = Mutex::new(vec![Place::default(); count]);
+        Ok(Slots { compiled: to.compile()?, count, capacity, heads: kv_heads, width: head_width, zeros, places })
     }
 
     /// Returns the numbers of slots and positions for so many sequences of up to `longest` positions, in a model of `most`: powers of
     /// two, so that few recordings serve all.
     pub fn sizes(sequences: usize, longest: usize, most: usize) -> [usize; 2] {
         [sequences.next_power_of_two(), longest.next_power_of_two().max(LEAST).min(most.max(longest))]
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Place>> {
+        self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub fn count(&self) -> usize {
@@ -111,15 +127,15 @@ impl Slots {
 
     /// Whether no sequence has a place.
     pub fn is_unused(&self) -> bool {
-        !self.taken.lock().unwrap_or_else(PoisonError::into_inner).contains(&true)
+        self.lock().iter().all(|place| !place.taken)
     }
 
     /// Takes places for so many sequences, or none if there are not enough.
     pub fn take(self: &Arc<Slots>, sequences: usize) -> Option<Vec<Slot>> {
-        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
-        let free: Vec<usize> = (0..self.count).filter(|&number| !taken[number]).take(sequences).collect();
+        let mut places = self.lock();
+        let free: Vec<usize> = (0..self.count).filter(|&number| !places[number].taken).take(sequences).collect();
         (free.len() == sequences).then(|| {
-            free.iter().for_each(|&number| taken[number] = true);
+            free.iter().for_each(|&number| places[number].taken = true);
             free.into_iter().map(|number| Slot { slots: self.clone(), number }).collect()
         })
     }
@@ -151,13 +167,24 @@ impl Slot {
         self.number
     }
 
-    /// Writes the first `length` keys and values of each layer, `[heads, tokens, values]`.
+    /// Writes the first `length` keys and values of each layer, `[heads, tokens, values]`, and clears what an earlier sequence left
+    /// behind them.
     pub fn write(&self, length: usize, layers: &[[Tensor; 2]]) -> Result<()> {
-        let Slots { compiled, capacity, heads, width, .. } = &*self.slots;
+        let Slots { compiled, capacity, heads, width, zeros, .. } = &*self.slots;
+        let used = self.slots.lock()[self.number].used;
+        let first = |head: usize| (self.number * heads + head) * capacity * width;
         for (state, tensor) in layers.iter().flatten().enumerate() {
             for head in 0..*heads {
                 let own = tensor.rows(head, 1)?.reshape(&[tensor.dims()[1], *width])?.rows(0, length)?;
-                compiled.write_state(state, (self.number * heads + head) * capacity * width, &own)?;
+                compiled.write_state(state, first(head), &own)?;
+            }
+        }
+        if used {
+            let rest = zeros.rows(0, capacity - length)?;
+            for state in 0..compiled.states().len() {
+                for head in 0..*heads {
+                    compiled.write_state(state, first(head) + length * width, &rest)?;
+                }
             }
         }
         Ok(())

@@ -6,7 +6,7 @@ use super::images::{Image, images};
 use super::physical::Physical;
 use super::shared::Shared;
 use crate::error::{Error, Result, Status, fail};
-use crate::hal::lowering::attention::Tile as AttentionTile;
+use crate::hal::lowering::attention::{Sizes as AttentionSizes, Tile as AttentionTile};
 use crate::hal::lowering::tiles::{Cost, Sizes, Tile, tile};
 use crate::hal::lowering::{CUMSUM, Kernels, Limits, ROWS, RUN_WORDS, SOFTMAX_ROWS, TOPK_MERGE, TOPK_SORT};
 use crate::log::log;
@@ -232,6 +232,7 @@ impl Launch {
                 };
                 (launch.name, launch.threads) = match (stage, threads, columns, of_thread) {
                     (2, ..) => (c"attention_merge", 64),
+                    (_, 256, ..) => (c"attention_rows", 256),
                     (_, 32, ..) => (c"attention_few", 32),
                     (_, _, 128, _) => (c"attention_128", 128),
                     (_, _, _, 8) => (c"attention_64", 128),
@@ -285,20 +286,34 @@ const WIDTH: usize = 17;
 /// Returns the bytes of shared memory of attention's block: keys, values, weights and queries of a chunk. Rows are
 /// padded by four.
 fn attention_bytes(columns: u32, threads: u32, of_thread: u32, width: u32) -> u32 {
+    if threads == FEW_ROWS.threads {
+        return row_bytes(width, columns);
+    }
     let warps = threads / 32;
     let weights = warps * 64 * (4 * of_thread + 4);
     4 * (64 * 68 + 64 * columns + weights + width.next_multiple_of(64) * (4 * of_thread * warps + 4))
 }
 
 /// Returns the tile for attention.
-fn attention(limits: &Limits, heads: u64, queries: u32, width: u32, value_width: u32) -> AttentionTile {
+fn attention(limits: &Limits, sizes: &AttentionSizes) -> AttentionTile {
+    let AttentionSizes { heads, queries, width, value_width, .. } = *sizes;
+    let narrow_rows = (width | value_width).is_multiple_of(4) && width <= 128 && value_width <= 128;
+    if queries <= 2 * FEW_ROWS.queries && narrow_rows && sizes.splits() && row_bytes(width, value_width) <= limits.shared_memory {
+        return AttentionTile { columns: value_width.max(1), ..FEW_ROWS };
+    }
     if queries <= 16 || width > 256 {
         return FEW;
     }
     let narrow = value_width <= 64;
     // Blocks of half the rows are faster unless each multiprocessor gets two blocks of full size.
     let many = narrow && heads * queries.div_ceil(128) as u64 > 2 * limits.units as u64;
-    let tile = |columns, of_thread| AttentionTile { threads: 128, queries: 16 * of_thread, columns, of_thread };
+    let tile = |columns, of_thread| AttentionTile {
+        threads: 128,
+        queries: 16 * of_thread,
+        columns,
+        of_thread,
+        of_block: false,
+    };
     let fits = |tile: &AttentionTile| {
         attention_bytes(tile.columns, tile.threads, tile.of_thread, width) <= limits.shared_memory
     };
@@ -306,7 +321,15 @@ fn attention(limits: &Limits, heads: u64, queries: u32, width: u32, value_width:
     tiles.into_iter().flatten().find(fits).unwrap_or(FEW)
 }
 
-const FEW: AttentionTile = AttentionTile { threads: 32, queries: 16, columns: 64, of_thread: 4 };
+const FEW: AttentionTile = AttentionTile { threads: 32, queries: 16, columns: 64, of_thread: 4, of_block: false };
+
+/// Of few queries: all columns, one block of keys.
+const FEW_ROWS: AttentionTile = AttentionTile { threads: 256, queries: 4, columns: 128, of_thread: 1, of_block: true };
+
+/// Returns the bytes of shared memory of [`FEW_ROWS`]: keys, values, queries, weights, the warps' greatest scores.
+fn row_bytes(width: u32, value_width: u32) -> u32 {
+    4 * (64 * (width + 4) + 64 * value_width + 4 * width + 4 * 64 + 8)
+}
 
 /// Returns the bytes of shared memory of a product's block: two steps of both operands, rows padded by four, and the
 /// totals.
@@ -332,6 +355,7 @@ impl Limits {
             fixed_tile: [64, 64],
             fixed_wide: (physical.capability == 90).then_some(fixed_wide),
             attention,
+            merges_by_warps: true,
         }
     }
 }
@@ -463,7 +487,8 @@ mod tests {
     fn attention_has_the_largest_tile_that_fits() {
         let of = |capability, width, value_width| {
             let limits = limits(capability);
-            let AttentionTile { threads, columns, of_thread, .. } = attention(&limits, 64, 2048, width, value_width);
+            let sizes = AttentionSizes { heads: 64, queries: 2048, keys: 2048, width, value_width };
+            let AttentionTile { threads, columns, of_thread, .. } = attention(&limits, &sizes);
             assert!(attention_bytes(columns, threads, of_thread, width) <= limits.shared_memory);
             (threads, columns, of_thread)
         };
@@ -471,5 +496,19 @@ mod tests {
         assert_eq!((of(80, 64, 64), of(80, 128, 128)), ((128, 64, 8), (128, 128, 4)));
         assert_eq!((of(86, 64, 64), of(120, 128, 128)), ((128, 64, 4), (128, 64, 4)));
         assert_eq!((of(75, 64, 64), of(90, 300, 64)), ((32, 64, 4), (32, 64, 4)));
+    }
+
+    #[test]
+    fn few_queries_share_out_the_keys() {
+        let of = |capability, queries, keys, width, value_width| {
+            let sizes = AttentionSizes { heads: 96, queries, keys, width, value_width };
+            let tile = attention(&limits(capability), &sizes);
+            assert_eq!(tile.of_block, tile.threads == FEW_ROWS.threads);
+            tile.of_block
+        };
+        assert!(of(90, 1, 512, 64, 64) && of(90, 8, 512, 128, 128) && of(120, 3, 100_000, 80, 64));
+        assert!(!of(90, 9, 512, 64, 64) && !of(90, 3, 512, 130, 64) && !of(90, 3, 512, 64, 30) && !of(90, 3, 512, 256, 64));
+        // Shared memory, and memory for all blocks.
+        assert!(!of(75, 3, 512, 128, 128) && !of(90, 8, 10_000_000, 64, 64));
     }
 }

@@ -19,6 +19,33 @@ pub struct Tile {
     pub queries: u32,
     pub columns: u32,
     pub of_thread: u32,
+    /// Whether a workgroup takes one block of keys only, so that blocks are always merged.
+    pub of_block: bool,
+}
+
+/// What a device's tile for attention follows from.
+#[derive(Clone, Copy, Debug)]
+pub struct Sizes {
+    /// Heads of all batches.
+    pub heads: u64,
+    /// Of a head.
+    pub queries: u32,
+    pub keys: u32,
+    pub width: u32,
+    pub value_width: u32,
+}
+
+impl Sizes {
+    /// Returns the bytes of all rows' blocks, if they are stored.
+    pub fn stored(&self) -> u64 {
+        let blocks = self.keys.div_ceil(KEY_BLOCK as u32) as u64;
+        16 * blocks * self.heads * self.queries as u64 * (self.value_width.div_ceil(4) + 1) as u64
+    }
+
+    /// Whether blocks can be stored.
+    pub fn splits(&self) -> bool {
+        self.stored() <= MOST_STORED && self.keys.div_ceil(KEY_BLOCK as u32) <= 0xffff
+    }
 }
 
 /// The threads of a workgroup that merges.
@@ -49,16 +76,16 @@ pub(super) fn attention(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()
     let blocks = keys.div_ceil(KEY_BLOCK as u32);
 
     let limits = encoder.limits();
-    let Tile { threads, queries: of_tile, columns, of_thread } =
-        (limits.attention)(&limits, batches as u64 * heads as u64, queries, width, value_width);
+    let sizes = Sizes { heads: batches as u64 * heads as u64, queries, keys, width, value_width };
+    let Tile { threads, queries: of_tile, columns, of_thread, of_block } = (limits.attention)(&limits, &sizes);
     let (tiles, parts) = (queries.div_ceil(of_tile), value_width.div_ceil(columns));
     let groups = batches as u64 * heads as u64 * tiles as u64 * parts as u64;
     if groups > i32::MAX as u64 {
         fail!(Unsupported, "attention: {groups} blocks of queries are too many for one kernel");
     }
     // Too few workgroups for the device also divide the keys among them.
-    let stored = 16 * blocks as u64 * rows as u64 * (value_width.div_ceil(4) + 1) as u64;
-    let few = groups <= limits.units as u64 / 2 && blocks >= 4 && stored <= MOST_STORED;
+    let stored = sizes.stored();
+    let few = of_block || groups <= limits.units as u64 / 2 && blocks >= 4 && stored <= MOST_STORED;
     let each = iterations(width, columns, of_thread, threads);
     let far = limits.iterations < u32::MAX && each * blocks as u64 > limits.iterations as u64;
     let split = (few || far) && blocks <= 0xffff;
@@ -133,7 +160,10 @@ pub(super) fn attention(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()
         encoder.dispatch(Kernels::Attention, &constants, &push, [groups as u32, each, 1])?;
     }
     if split || keys == 0 {
-        let groups = (rows as u64 * value_width.div_ceil(4) as u64).div_ceil(MERGING as u64);
+        let groups = match limits.merges_by_warps {
+            true => (rows as u64).div_ceil(MERGING as u64 / 32),
+            false => (rows as u64 * value_width.div_ceil(4) as u64).div_ceil(MERGING as u64),
+        };
         encoder.dispatch(Kernels::Attention, &[MERGING, 64, 4, MERGE, has], &push, [groups as u32, 1, 1])?;
     }
     Ok(())

@@ -54,9 +54,10 @@ pub struct Limits {
     pub fixed_tile: [u32; 2],
     /// The tiles of fixed-point products on tensor cores. `None` if the device has no such kernel.
     pub fixed_wide: Option<FixedWide>,
-    /// Returns the tile of attention for a number of heads, the queries of each head, their width and the width of the
-    /// values.
-    pub attention: fn(&Limits, u64, u32, u32, u32) -> attention::Tile,
+    /// Returns the tile of attention.
+    pub attention: fn(&Limits, &attention::Sizes) -> attention::Tile,
+    /// Whether a warp of 32 threads merges a row of attention, or each thread four results.
+    pub merges_by_warps: bool,
 }
 
 /// Returns the rows and columns of a tile that tensor cores compute, for a number of digits and [m, n, batches].

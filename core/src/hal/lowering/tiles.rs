@@ -147,7 +147,7 @@ mod tests {
         Cost { tile: tile(64, [32, 32], [4, 4], 32, 1), alone: 25.0, shared: 9.3, slots: 6 },
     ];
 
-    fn attention(_: &Limits, _: u64, _: u32, _: u32, _: u32) -> crate::hal::lowering::attention::Tile {
+    fn attention(_: &Limits, _: &crate::hal::lowering::attention::Sizes) -> crate::hal::lowering::attention::Tile {
         unreachable!("products have none")
     }
 
@@ -169,6 +169,7 @@ mod tests {
             fixed_tile: [64, 64],
             fixed_wide: None,
             attention,
+            merges_by_warps: false,
         }
     }
 
@@ -200,6 +201,7 @@ mod tests {
             fixed_tile: [64, 64],
             fixed_wide: None,
             attention,
+            merges_by_warps: false,
         };
         for m in [1, 4, 5, 9, 17, 33, 100, 1000, 10_000] {
             for n in [1, 4, 5, 9, 17, 33, 100, 1000, 10_000] {

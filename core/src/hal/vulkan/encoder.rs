@@ -7,7 +7,7 @@ use super::steps::{Step, Steps};
 use super::stream::of_device;
 use crate::command::Command;
 use crate::error::{Result, fail};
-use crate::hal::lowering::attention::Tile as AttentionTile;
+use crate::hal::lowering::attention::{Sizes as AttentionSizes, Tile as AttentionTile};
 use crate::hal::lowering::tiles::{Cost, Sizes, Tile, mirrored, tile};
 use crate::hal::lowering::{Encoder, Explain, Kernels, Limits, PUSH_BYTES, Push};
 use crate::operand::{Meta, Place};
@@ -47,18 +47,18 @@ fn along(short: u32, long: u32, along_k: bool) -> Tile {
 }
 
 /// Returns the tile for attention: two threads for each query, and `columns` columns of the values at a time.
-fn attention(limits: &Limits, _heads: u64, queries: u32, _width: u32, value_width: u32) -> AttentionTile {
-    let threads = match (queries, limits.shared_memory) {
+fn attention(limits: &Limits, sizes: &AttentionSizes) -> AttentionTile {
+    let threads = match (sizes.queries, limits.shared_memory) {
         (0..=16, _) | (_, ..24576) => 32,
         (17..=32, _) => 64,
         _ => 128,
     };
-    let (columns, of_thread) = match value_width {
+    let (columns, of_thread) = match sizes.value_width {
         0..=32 => (32, 4),
         33..=64 => (64, 4),
         _ => (128, 8),
     };
-    AttentionTile { threads, queries: threads / 2, columns, of_thread }
+    AttentionTile { threads, queries: threads / 2, columns, of_thread, of_block: false }
 }
 
 impl Limits {
@@ -76,6 +76,7 @@ impl Limits {
             fixed_tile: [64, 32],
             fixed_wide: None,
             attention,
+            merges_by_warps: false,
         }
     }
 }
