@@ -466,6 +466,8 @@ INLINE void attention(const Attention &p, const uint has, const Table &t) {
 // Few query rows: a block of threads computes the part of four rows in one block of keys and stores it. A thread has one score, then
 // columns of one row's results, so that little waits for anything else. Widths are multiples of four, up to 128.
 extern "C" __global__ void __launch_bounds__(256) attention_rows(const Attention p, const uint has, TABLE t) {
+    // Older GPUs don't use it, and its code would take 2 KB of the library.
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
     const uint ROWS = 4, WARPS = 8;
 #ifdef __CUDA_ARCH__
     extern __shared__ float4 pool[];
@@ -482,17 +484,15 @@ extern "C" __global__ void __launch_bounds__(256) attention_rows(const Attention
         if (warp < ROWS) {
             copy_async<4>(of_q + warp * p.width + column, row_of(q, min(first + warp, p.queries - 1), p.pitch), 4);
         }
-#pragma unroll
-        for (uint i = 0; i < KEYS / WARPS; i++) {
-            uint key = warp + WARPS * i;
+#pragma unroll 1
+        for (uint key = warp; key < KEYS; key += WARPS) {
             copy_async<4>(of_k + key * pitch + column, row_of(k, min(block + key, p.keys - 1), p.pitch), 4);
         }
     }
     end_group();
     if (column < p.value_width) {
-#pragma unroll
-        for (uint i = 0; i < KEYS / WARPS; i++) {
-            uint key = warp + WARPS * i;
+#pragma unroll 1
+        for (uint key = warp; key < KEYS; key += WARPS) {
             bool there = block + key < p.keys;
             copy_async<4>(of_v + key * p.value_width + column, row_of(v, there ? block + key : 0, p.value_pitch), there ? 4 : 0);
         }
@@ -514,7 +514,7 @@ extern "C" __global__ void __launch_bounds__(256) attention_rows(const Attention
     __syncthreads();
     float score = 0.0f;
     const float *left = of_q + row * p.width, *right = of_k + key * pitch;
-#pragma unroll 4
+#pragma unroll 1
     for (uint d = 0; d < p.width; d += 4) {
         float a[4], b[4];
         take(a, left + d);
@@ -532,7 +532,7 @@ extern "C" __global__ void __launch_bounds__(256) attention_rows(const Attention
         score = block + key < visible(p, has, query) ? score : of_bits(INFINITY | SIGN);
     }
     float most = fmaxf(of_bits(INFINITY | SIGN), score);
-#pragma unroll
+#pragma unroll 1
     for (uint step = 16; step > 0; step /= 2) {
         most = fmaxf(most, __shfl_xor_sync(ALL, most, step));
     }
@@ -548,7 +548,7 @@ extern "C" __global__ void __launch_bounds__(256) attention_rows(const Attention
     float *stored = p.blocks + (size_t(blockIdx.y) * p.rows + head * p.queries) * (across + 1) * 4;
     if (warp % 2 == 0) {
         float sum = own + of_w[row * KEYS + key + 32];
-#pragma unroll
+#pragma unroll 1
         for (uint step = 16; step > 0; step /= 2) {
             sum = sum + __shfl_xor_sync(ALL, sum, step);
         }
@@ -565,7 +565,7 @@ extern "C" __global__ void __launch_bounds__(256) attention_rows(const Attention
         if (column < p.value_width && first + row < p.queries) {
             const float *weights = of_w + row * KEYS, *values = of_v + column;
             float chain = 0.0f;
-#pragma unroll 4
+#pragma unroll 1
             for (uint j = 0; j < KEYS; j += 4) {
                 float w[4];
                 take(w, weights + j);
@@ -578,6 +578,7 @@ extern "C" __global__ void __launch_bounds__(256) attention_rows(const Attention
             stored[(first + row) * (across + 1) * 4 + column] = chain + 0.0f;
         }
     }
+#endif
 }
 
 // Merges stored blocks: a warp has a row. Each of its threads computes the factors of one of 32 blocks, then merges four columns.
@@ -601,7 +602,7 @@ extern "C" __global__ void __launch_bounds__(64) attention_merge(const Attention
             }
             // The greatest MAX up to each block.
             float highest = state.x;
-#pragma unroll
+#pragma unroll 1
             for (uint step = 1; step < 32; step *= 2) {
                 float other = __shfl_sync(ALL, highest, (lane - step) % 32);
                 highest = lane >= step && other > highest ? other : highest;
@@ -612,7 +613,7 @@ extern "C" __global__ void __launch_bounds__(64) attention_merge(const Attention
             float none = 0.0f;
             float2 factors = merged(before, none, state.x, state.y);
             uint here = min(count - first, 32u);
-#pragma unroll 4
+#pragma unroll 2
             for (uint i = 0; i < here; i++) {
                 float2 f = make_float2(__shfl_sync(ALL, factors.x, i), __shfl_sync(ALL, factors.y, i));
                 float own = __shfl_sync(ALL, state.y, i);

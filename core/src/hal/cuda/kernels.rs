@@ -296,11 +296,17 @@ fn attention_bytes(columns: u32, threads: u32, of_thread: u32, width: u32) -> u3
 
 /// Returns the tile for attention.
 fn attention(limits: &Limits, sizes: &AttentionSizes) -> AttentionTile {
-    let AttentionSizes { heads, queries, width, value_width, .. } = *sizes;
+    let AttentionSizes { queries, width, value_width, .. } = *sizes;
     let narrow_rows = (width | value_width).is_multiple_of(4) && width <= 128 && value_width <= 128;
     if queries <= 2 * FEW_ROWS.queries && narrow_rows && sizes.splits() && row_bytes(width, value_width) <= limits.shared_memory {
         return AttentionTile { columns: value_width.max(1), ..FEW_ROWS };
     }
+    tiled(limits, sizes)
+}
+
+/// Returns the tile for attention on GPUs before 8.0, for which few queries have no kernel of their own.
+fn tiled(limits: &Limits, sizes: &AttentionSizes) -> AttentionTile {
+    let AttentionSizes { heads, queries, width, value_width, .. } = *sizes;
     if queries <= 16 || width > 256 {
         return FEW;
     }
@@ -354,7 +360,7 @@ impl Limits {
             narrow,
             fixed_tile: [64, 64],
             fixed_wide: (physical.capability == 90).then_some(fixed_wide),
-            attention,
+            attention: if physical.capability >= 80 { attention } else { tiled },
             merges_by_warps: true,
         }
     }
@@ -502,13 +508,14 @@ mod tests {
     fn few_queries_share_out_the_keys() {
         let of = |capability, queries, keys, width, value_width| {
             let sizes = AttentionSizes { heads: 96, queries, keys, width, value_width };
-            let tile = attention(&limits(capability), &sizes);
+            let limits = limits(capability);
+            let tile = (limits.attention)(&limits, &sizes);
             assert_eq!(tile.of_block, tile.threads == FEW_ROWS.threads);
             tile.of_block
         };
-        assert!(of(90, 1, 512, 64, 64) && of(90, 8, 512, 128, 128) && of(120, 3, 100_000, 80, 64));
+        assert!(!of(75, 1, 512, 64, 64) && of(90, 1, 512, 64, 64) && of(90, 8, 512, 128, 128) && of(120, 3, 100_000, 80, 64));
         assert!(!of(90, 9, 512, 64, 64) && !of(90, 3, 512, 130, 64) && !of(90, 3, 512, 64, 30) && !of(90, 3, 512, 256, 64));
-        // Shared memory, and memory for all blocks.
-        assert!(!of(75, 3, 512, 128, 128) && !of(90, 8, 10_000_000, 64, 64));
+        // Memory for all blocks.
+        assert!(!of(90, 8, 10_000_000, 64, 64));
     }
 }
