@@ -15,7 +15,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 LOG, SUMMARY, FOLDER = ROOT / "docs/performance-log.md", ROOT / "docs/performance.md", ROOT / "docs/plots"
-WIDTH = 640
+WIDTH = 520
 # Class, then the colour on light and on dark pages.
 COLOURS = {
     "page": ("#ffffff", "#161b22"),
@@ -100,7 +100,7 @@ def means(part):
 
 def ratios(title, groups, low, high, below, above):
     """Draws rows of ratios on a logarithmic axis: groups are (name, [(label, [ratio, …], text on the right)])."""
-    left, right, y = 200, WIDTH - 80, 30
+    left, right, y = 182, WIDTH - 84, 30
     span = math.log(high) - math.log(low)
 
     def x(ratio):
@@ -187,7 +187,7 @@ def models(log):
 def overlap(log):
     """Batches whose copies overlap computation."""
     _, *rows = tables(section(log, "Overlap"))[0]
-    left, right, y, parts = 200, WIDTH - 60, 14, []
+    left, right, y, parts = 160, WIDTH - 76, 14, []
     top = 3.0
 
     def x(value):
@@ -225,9 +225,9 @@ def matmul(log):
         y0 += 300
     names = list(dict.fromkeys(name for _, lines in panels for name in lines))
     for i, name in enumerate(names):
-        x, y = 56 + i % 4 * 140, y0 + 18 + i // 4 * 24
+        x, y = 56 + i % 3 * 150, y0 + 18 + i // 3 * 24
         parts += [line(x, y - 4, x + 22, y - 4, key(name), 4 if name == ADEAD else 2), text(x + 28, y, name)]
-    return svg("GFLOP/s of square f32 matrix products against their size", y0 + 12 + 24 * math.ceil(len(names) / 4), parts)
+    return svg("GFLOP/s of square f32 matrix products against their size", y0 + 12 + 24 * math.ceil(len(names) / 3), parts)
 
 
 def key(name):
