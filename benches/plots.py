@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Draws the plots of docs/performance.md from the tables of docs/performance-log.md, as SVGs without external resources.
+"""Draws the plots of docs/performance.md from the tables of docs/performance-log.md, and the README's picture, as SVGs without external
+resources.
 
     python3 benches/plots.py           writes docs/plots/*.svg
     python3 benches/plots.py --check   fails if a file differs, or if performance.md has a number that the log does not have
@@ -262,7 +263,39 @@ def panel(threads, lines, y0):
     return parts
 
 
-PLOTS = {"standing": standing, "matmul": matmul, "models": models, "overlap": overlap}
+def one_hash(_):
+    """The README's picture: several devices, one hash."""
+    devices = ["CPU, 1 thread, SSE2", "CPU, 16 threads, AVX-512", "Arm CPU, NEON", "NVIDIA GPU, CUDA", "other GPUs, Vulkan", "CPU and GPUs together"]
+    # same_bits prints it in every language; ci/release-check compares README.md's table with it.
+    readme = re.search(r"<!-- ci/release-check: begin -->.*?`([0-9a-f]{16})`", (ROOT / "README.md").read_text(), re.S)
+    step, top = 38, 20
+    height = top * 2 + step * len(devices)
+    middle = height / 2
+    parts = []
+
+    def box(x, y, width, tall, colour, fill="page"):
+        parts.append(f'<rect x="{x}" y="{y:.1f}" width="{width}" height="{tall}" rx="6" class="f {fill}"/>')
+        parts.append(f'<rect x="{x}" y="{y:.1f}" width="{width}" height="{tall}" rx="6" class="s {colour}" stroke-width="1.5"/>')
+
+    for i, device in enumerate(devices):
+        y = top + step * (i + 0.5)
+        parts.append(f'<path d="M104 {middle:.1f}C124 {middle:.1f} 124 {y:.1f} 144 {y:.1f}" class="s soft" stroke-width="1.3"/>')
+        parts.append(f'<path d="M324 {y:.1f}C346 {y:.1f} 342 {middle:.1f} 364 {middle:.1f}" class="s adead" stroke-width="1.6"/>')
+    box(14, middle - 34, 90, 68, "soft")
+    parts.append(text(59, middle - 11, "one", "soft", "middle"))
+    parts.append(text(59, middle + 7, "program,", "soft", "middle"))
+    parts.append(text(59, middle + 25, "6 languages", "soft", "middle"))
+    for i, device in enumerate(devices):
+        y = top + step * (i + 0.5)
+        box(144, y - 14, 180, 28, "grid")
+        parts.append(text(234, y + 4.5, device, "ink", "middle"))
+    box(364, middle - 34, 142, 68, "adead")
+    parts.append(text(435, middle - 8, "one hash", "soft", "middle"))
+    parts.append(text(435, middle + 16, readme[1], "ink", "middle", ' font-family="ui-monospace,monospace" font-weight="600"'))
+    return svg("One program on several devices gives one hash", height, parts)
+
+
+PLOTS = {"one-hash": one_hash, "standing": standing, "matmul": matmul, "models": models, "overlap": overlap}
 
 
 def draw():
@@ -289,7 +322,7 @@ def check():
     strange = numbers(SUMMARY.read_text()) - numbers(LOG.read_text())
     if strange:
         sys.exit(f"{SUMMARY.relative_to(ROOT)} has numbers that {LOG.name} does not have: {', '.join(sorted(strange))}")
-    print(f"{len(PLOTS)} plots are what the tables of {LOG.name} give; {SUMMARY.name} has its numbers")
+    print(f"{len(PLOTS)} pictures are what the tables give; {SUMMARY.name} has the numbers of {LOG.name}")
 
 
 def main():

@@ -17,7 +17,7 @@ for isa in ("sse2", "avx2", "avx512", "neon"):
     except adead.UnsupportedError:
         pass  # this processor does not have it
 contexts += [adead.Context(gpu.info.id) for gpu in adead.hardware().gpus]
-hashes = set()
+hashes: set[str] = set()
 for ctx in contexts:
     y = ctx.softmax(ctx.gelu(ctx.matmul(x, w)))
     found = hashlib.sha256(y.tobytes()).hexdigest()[:16]
