@@ -6,7 +6,7 @@
     python3 benches/compare.py --quick --only matmul
 
 Every library has a process of its own. For each item the libraries take turns, round after round. Waiting processes are stopped,
-so that their idle threads don't use the processor. docs/performance.md says how to read the results.
+so that their idle threads don't use the processor. docs/performance-log.md says how to read the results.
 """
 
 import argparse
@@ -25,7 +25,7 @@ import venv
 from pathlib import Path
 
 import peers as known
-import plot
+import plots
 import report
 
 HERE = Path(__file__).resolve().parent
@@ -51,7 +51,7 @@ def options():
     parser.add_argument("--venv", type=Path, help="a Python environment that has the peers; nothing is installed")
     parser.add_argument("--library", dest="built", type=Path, metavar="SO", help="a libadead.so; nothing is built")
     parser.add_argument("--baseline", type=Path, help="another libadead.so, timed beside the first")
-    parser.add_argument("--update-docs", action="store_true", help="put the results into docs/performance.md")
+    parser.add_argument("--update-docs", action="store_true", help="put the results into docs/performance-log.md")
     parser.add_argument("--from", dest="results", type=Path, help="a results.json to render instead of measuring")
     args = parser.parse_args()
     wanted = args.peers.split(",") if args.peers else known.NAMES
@@ -298,12 +298,12 @@ def main():
         results = run(args, out.resolve(), folder)
         (out / "results.json").write_text(json.dumps(results, indent=1) + "\n")
     out.mkdir(parents=True, exist_ok=True)
-    table, svg = report.render(results), plot.matmul(results)
+    table = report.render(results)
     (out / "table.md").write_text(table)
-    (out / "matmul.svg").write_text(svg)
+    (out / "matmul.svg").write_text(plots.matmul(table))
     if args.update_docs:
-        report.update(DOCS / "performance.md", table)
-        (DOCS / "matmul.svg").write_text(svg)
+        report.update(DOCS / "performance-log.md", table)
+        plots.write()
     print(table)
     print(f"written to {out}", file=sys.stderr)
     rows = [row for rows in results["threads"].values() for row in rows]

@@ -2,7 +2,7 @@
 """Compares results of `gpu-bench` and `gpu_peers.py` from one machine, as Markdown.
 
     python3 benches/gpu_compare.py adead.json torch.json
-    python3 benches/gpu_compare.py adead.json torch.json --update-docs   # the GPU's part of docs/performance.md
+    python3 benches/gpu_compare.py adead.json torch.json --update-docs   # the GPU's part of docs/performance-log.md
 """
 
 import argparse
@@ -31,7 +31,7 @@ def options():
     parser.add_argument("peer", type=Path, nargs="?", help="results of gpu_peers.py, of the same machine")
     parser.add_argument("--facts", type=Path, help="a report.json of ci/gpu-pack's, for the date and the commit")
     parser.add_argument("--out", type=Path, help="a file for the Markdown")
-    parser.add_argument("--update-docs", action="store_true", help="put it into docs/performance.md")
+    parser.add_argument("--update-docs", action="store_true", help="put it into docs/performance-log.md")
     return parser.parse_args()
 
 
@@ -200,8 +200,11 @@ def main():
     if args.out:
         args.out.write_text(text)
     if args.update_docs:
+        import plots  # not in the bundle for GPU machines, which has no documents to update
+
         backend = adead["device"]["id"].split(":")[0]
-        update(DOCS / "performance.md", text, BEGIN.format(backend), END.format(backend))
+        update(DOCS / "performance-log.md", text, BEGIN.format(backend), END.format(backend))
+        plots.write()
     print(text)
 
 

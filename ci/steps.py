@@ -65,6 +65,7 @@ STEPS = [
     both("readme", "what the README shows", "ci/readme", after=("libraries",)),
     both("release", "every instruction set, vector instructions inlined", 'ci/inlined; "${CARGO_TARGET_DIR:-target}/release/adead" '
          "verify --all-isas", after=("libraries",)),
+    script("docs", "links lead somewhere, plots show the log's numbers; with ci/full also the site in a browser", "ci/docs"),
     both("report", "the report in a browser", "ci/report", after=("libraries", "cuda")),
     both("oracle", "the oracle agrees with itself and with the cases", "python3 tests/conformance/oracle/selftest.py; "
          "python3 tests/conformance/oracle/generate.py --check"),

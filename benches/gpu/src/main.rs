@@ -11,7 +11,7 @@
 //! gpu-bench --overlap --tiny        the same in a moment, to try it on a software GPU
 //! ```
 //!
-//! `benches/gpu_peers.py` measures the same with PyTorch and `benches/gpu_compare.py` compares. docs/performance.md says how to
+//! `benches/gpu_peers.py` measures the same with PyTorch and `benches/gpu_compare.py` compares. docs/performance-log.md says how to
 //! read the results. The exit status is not 0 if an item fails or its result differs from the CPU's.
 
 mod data;

@@ -1,4 +1,3 @@
-const std = @import("std");
 const adead = @import("adead");
 
 pub fn main() !void {
@@ -8,5 +7,5 @@ pub fn main() !void {
     defer x.deinit();
     const y = try ctx.softmax(x, .{ .axis = -1 });
     defer y.deinit();
-    std.debug.print("{any} {any}\n", .{ try y.shape(), try y.data(f32) });
+    @import("std").debug.print("{any} {any}\n", .{ try y.shape(), try y.data(f32) });
 }

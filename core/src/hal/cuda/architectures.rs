@@ -2,7 +2,7 @@
 //! chooses.
 
 /// Compute capabilities with machine code: 90 is 9.0. Later GPUs of the same major version run it too. More machine
-/// code would take the C library's archive above its limit (docs/performance.md), so drivers of other GPUs compile PTX.
+/// code would take the C library's archive above its limit (docs/performance-log.md), so drivers of other GPUs compile PTX.
 pub const MACHINE_CODE: [u32; 1] = [90];
 
 /// The kernel families that have machine code. The others have PTX alone, which an H200's driver compiles in 0.5 s (`lines`) and
