@@ -2,15 +2,17 @@
 """Compares `adead generate` on a GPU with a model of the same sizes in PyTorch (bf16, static cache, CUDA graph), in one run, in turns.
 
     python3 benches/text_gpu.py --model FILE.gguf [--adead target/release/adead] [--device cuda:0] [--rounds 5] [--prompt 512]
-        [--answer 128]
+        [--answer 128] [--texts 32]
 
 Needs only torch. The network is written here with PyTorch's own attention and products; its weights are random numbers, because
 times don't depend on them. adead's times are those that it reports, without opening the model. The output has medians of tokens per
-second, of the prompt and of the answer, one text at a time, and the median of the rounds' ratios.
+second, of the prompt and of the answer, one text at a time, and the median of the rounds' ratios; then of answers of several texts at
+once, whose prompts have one token, so that they hardly count.
 """
 
 import argparse
 import json
+import re
 import statistics
 import subprocess
 import sys
@@ -71,6 +73,43 @@ class Torch:
             x = x + functional.linear(functional.silu(gate) * up_to, down)
         return functional.linear(functional.rms_norm(x[-1:], (self.width,), self.ones), self.words).argmax(-1)
 
+    def step(self, tokens, position, caches):
+        """Returns the most likely tokens behind those of several texts, which all have one position."""
+        x, texts = functional.embedding(tokens, self.words), len(tokens)
+        seen = (self.numbers <= position)[None, None, None]
+        for (qkv, out, up, down), cache in zip(self.all, caches):
+            y = functional.linear(functional.rms_norm(x, (self.width,), self.ones), qkv).view(texts, -1, 1, self.head)
+            q, k, v = y.split((self.heads, self.kv, self.kv), 1)
+            q, k = self.rotate(q, position), self.rotate(k, position)
+            cache[0].index_copy_(2, position, k)
+            cache[1].index_copy_(2, position, v)
+            y = functional.scaled_dot_product_attention(q, cache[0], cache[1], attn_mask=seen, enable_gqa=True)
+            x = x + functional.linear(y.reshape(x.shape), out)
+            gate, up_to = functional.linear(functional.rms_norm(x, (self.width,), self.ones), up).chunk(2, -1)
+            x = x + functional.linear(functional.silu(gate) * up_to, down)
+        return functional.linear(functional.rms_norm(x, (self.width,), self.ones), self.words).argmax(-1)
+
+    @torch.inference_mode()
+    def run_all(self, texts, answer):
+        """Returns the tokens per second of the answers of several texts. Capturing the graph is not counted."""
+        shape = (self.layers, 2, texts, self.kv, self.longest, self.head)
+        caches = torch.zeros(shape, device="cuda", dtype=torch.bfloat16)
+        tokens, position = torch.zeros(texts, device="cuda", dtype=torch.long), torch.zeros(1, device="cuda", dtype=torch.long)
+        for _ in range(3):
+            self.step(tokens, position, caches)
+        torch.cuda.synchronize()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            tokens.copy_(self.step(tokens, position, caches))
+            position += 1
+        position.zero_()
+        torch.cuda.synchronize()
+        begin = time.perf_counter()
+        for _ in range(answer):
+            graph.replay()
+            tokens.tolist()
+        return texts * answer / (time.perf_counter() - begin)
+
     @torch.inference_mode()
     def run(self, prompt, answer):
         """Returns the tokens per second of the prompt and of the answer."""
@@ -106,12 +145,22 @@ def adead(options, prompt):
     return result["prompt_tokens"] / result["prompt_seconds"], result["tokens_per_second"], result
 
 
+def adead_all(options):
+    """Returns the tokens per second of several answers at once, the time that recordings take included."""
+    command = [options.adead, "generate", "--model", options.model, "--device", options.device, "--prompts", "-"]
+    command += ["--max-tokens", str(options.answer), "--temperature", "1"]
+    run = subprocess.run(command, input="the\n" * options.texts, capture_output=True, text=True)
+    if run.returncode:
+        sys.exit(run.stderr)
+    return float(re.search(r"tokens, ([\d.]+) tokens/s with", run.stderr).group(1))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", required=True)
     parser.add_argument("--adead", default=str(ROOT / "target/release/adead"))
     parser.add_argument("--device", default="cuda:0")
-    for name, default in (("rounds", 5), ("prompt", 512), ("answer", 128)):
+    for name, default in (("rounds", 5), ("prompt", 512), ("answer", 128), ("texts", 32)):
         parser.add_argument(f"--{name}", type=int, default=default)
     options = parser.parse_args()
 
@@ -129,6 +178,11 @@ def main():
         ours, theirs = (statistics.median(round[side][place] for round in rounds) for side in (0, 1))
         ratio = statistics.median(round[0][place] / round[1][place] for round in rounds)
         print(f"{name:7} adead {ours:9.1f} tokens/s, PyTorch {theirs:9.1f} tokens/s, ratio {ratio:.2f}")
+    peer.run_all(options.texts, options.answer)
+    rounds = [(adead_all(options), peer.run_all(options.texts, options.answer)) for _ in range(options.rounds)]
+    ours, theirs = (statistics.median(round[side] for round in rounds) for side in (0, 1))
+    ratio = statistics.median(ours / theirs for ours, theirs in rounds)
+    print(f"{options.texts} texts adead {ours:9.1f} tokens/s, PyTorch {theirs:9.1f} tokens/s, ratio {ratio:.2f}")
 
 
 if __name__ == "__main__":

@@ -77,6 +77,30 @@ fn a_stop_string_ends_the_text() {
 }
 
 #[test]
+fn a_file_of_prompts_is_continued_together() {
+    let model = model();
+    let all =
+        ["generate", "--model", &model, "--prompts", "-", "--max-tokens", "30", "--temperature", "1.5", "--seed", "7"];
+    let (code, out, err) = adead_with(&all, "the ferry\ncame in\nthe ferry\n".as_bytes());
+    assert_eq!(code, 0, "{err}");
+    let out = String::from_utf8(out).unwrap();
+    let lines: Vec<serde_json::Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let texts: Vec<&str> = lines.iter().map(|line| line["text"].as_str().unwrap()).collect();
+    assert_eq!(
+        lines.iter().map(|line| line["prompt"].as_str().unwrap()).collect::<Vec<_>>(),
+        ["the ferry", "came in", "the ferry"]
+    );
+    // The first is the text alone; the third is another sequence, with random numbers of its own.
+    let alone = generate(&["--temperature", "1.5", "--seed", "7"]);
+    assert_eq!(format!("{}\n", texts[0]), alone.out);
+    assert_eq!(lines[0]["sha256"].as_str().unwrap(), answer(&alone).1.trim());
+    assert_ne!(texts[0], texts[2]);
+    assert!(err.contains("prompts  3, ") && err.contains("tokens/s with the prompts"), "{err}");
+    let (code, out, _) = adead_with(&all, b"");
+    assert_eq!((code, out.len()), (0, 0));
+}
+
+#[test]
 fn what_goes_wrong_is_said() {
     let model = model();
     let says = |code, args: &[&str], part: &str| {

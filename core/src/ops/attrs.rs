@@ -342,7 +342,9 @@ mod tests {
             let (short, whole) = (short_f32(&text).map(f32::to_bits), text.parse().ok().map(f32::to_bits));
             assert_eq!(short, whole, "{text}");
         }
-        for text in ["", "-", ".", "e5", "1e", "1.2.3", "1x", "16777217", "1e11", "0.00000000001", "1e99999999999", "--1"] {
+        for text in
+            ["", "-", ".", "e5", "1e", "1.2.3", "1x", "16777217", "1e11", "0.00000000001", "1e99999999999", "--1"]
+        {
             assert_eq!(short_f32(text), None, "{text}");
         }
     }

@@ -154,7 +154,9 @@ impl Compiled {
     pub fn state_rows(&self, number: usize, first: usize, count: usize) -> Result<Tensor> {
         let mut meta = *self.state_meta(number)?;
         let shape = meta.shape;
-        let Some(&rows) = shape.dims().first() else { fail!(ShapeMismatch, "state {number} is a scalar, which has no rows") };
+        let Some(&rows) = shape.dims().first() else {
+            fail!(ShapeMismatch, "state {number} is a scalar, which has no rows")
+        };
         if first > rows || count > rows - first {
             fail!(InvalidArgument, "{count} rows from row {first} exceed state {number}, which is {shape}");
         }
@@ -194,7 +196,10 @@ impl Compiled {
         }
         let (all, own) = (expected.shape.elements(), tensor.shape().elements());
         if first > all || own > all - first {
-            fail!(InvalidArgument, "state {number} has {all} elements; {own} from element {first} on are beyond its end");
+            fail!(
+                InvalidArgument,
+                "state {number} has {all} elements; {own} from element {first} on are beyond its end"
+            );
         }
         let offset = first * expected.dtype.size();
         match &self.device {

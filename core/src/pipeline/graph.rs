@@ -366,7 +366,11 @@ impl Pipeline {
             fail!(InvalidArgument, "the pipeline has {} inputs: compile it and run it with them", graph.inputs.len());
         }
         if !graph.states.is_empty() {
-            fail!(InvalidArgument, "the pipeline has {} states: compile it, so that they outlive a run", graph.states.len());
+            fail!(
+                InvalidArgument,
+                "the pipeline has {} states: compile it, so that they outlive a run",
+                graph.states.len()
+            );
         }
         let (graph, tensors) = graph.abstracted();
         let compiled = graph.prepared(&context, usize::MAX)?;

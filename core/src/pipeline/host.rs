@@ -126,7 +126,8 @@ impl Host {
         };
         let sizes = plan.computed.iter().map(|&node| plan.graph.meta(node).bytes());
         let outputs = sizes.map(HostBuffer::uninitialised).collect::<Result<Vec<_>>>()?;
-        let states = (!plan.graph.states.is_empty()).then(|| self.states.lock().unwrap_or_else(PoisonError::into_inner));
+        let states =
+            (!plan.graph.states.is_empty()).then(|| self.states.lock().unwrap_or_else(PoisonError::into_inner));
         let states = states.as_deref().map_or(&[][..], |states| states);
         let values = Values { plan, block, inputs, outputs: &outputs, states };
         for step in &plan.steps {

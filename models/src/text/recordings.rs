@@ -65,11 +65,7 @@ impl Recordings {
 }
 
 /// Moves sequences to places.
-fn enter<'a>(
-    decoder: &Decoder,
-    caches: impl Iterator<Item = &'a mut Cache>,
-    places: Vec<Slot>,
-) -> Result<()> {
+fn enter<'a>(decoder: &Decoder, caches: impl Iterator<Item = &'a mut Cache>, places: Vec<Slot>) -> Result<()> {
     for (cache, place) in caches.zip(places) {
         let length = cache.length();
         if let Some(cache) = &mut cache.on_device {

@@ -298,7 +298,11 @@ fn attention_bytes(columns: u32, threads: u32, of_thread: u32, width: u32) -> u3
 fn attention(limits: &Limits, sizes: &AttentionSizes) -> AttentionTile {
     let AttentionSizes { queries, width, value_width, .. } = *sizes;
     let narrow_rows = (width | value_width).is_multiple_of(4) && width <= 128 && value_width <= 128;
-    if queries <= 2 * FEW_ROWS.queries && narrow_rows && sizes.splits() && row_bytes(width, value_width) <= limits.shared_memory {
+    if queries <= 2 * FEW_ROWS.queries
+        && narrow_rows
+        && sizes.splits()
+        && row_bytes(width, value_width) <= limits.shared_memory
+    {
         return AttentionTile { columns: value_width.max(1), ..FEW_ROWS };
     }
     tiled(limits, sizes)
@@ -513,8 +517,15 @@ mod tests {
             assert_eq!(tile.of_block, tile.threads == FEW_ROWS.threads);
             tile.of_block
         };
-        assert!(!of(75, 1, 512, 64, 64) && of(90, 1, 512, 64, 64) && of(90, 8, 512, 128, 128) && of(120, 3, 100_000, 80, 64));
-        assert!(!of(90, 9, 512, 64, 64) && !of(90, 3, 512, 130, 64) && !of(90, 3, 512, 64, 30) && !of(90, 3, 512, 256, 64));
+        assert!(
+            !of(75, 1, 512, 64, 64)
+                && of(90, 1, 512, 64, 64)
+                && of(90, 8, 512, 128, 128)
+                && of(120, 3, 100_000, 80, 64)
+        );
+        assert!(
+            !of(90, 9, 512, 64, 64) && !of(90, 3, 512, 130, 64) && !of(90, 3, 512, 64, 30) && !of(90, 3, 512, 256, 64)
+        );
         // Memory for all blocks.
         assert!(!of(90, 8, 10_000_000, 64, 64));
     }
