@@ -559,3 +559,60 @@ fn wrong_uses_of_states_are_refused() {
     alone.output(doubled).unwrap();
     assert_eq!(status(alone.execute()), Some(Status::InvalidArgument));
 }
+
+#[test]
+fn steps_that_share_kernels_have_the_bits_of_single_calls() {
+    for context in contexts() {
+        let mut random = Random(11);
+        for (rows, width) in [(1, 256), (3, 512), (9, 256), (1, 2304)] {
+            let mut values = |dims: &[usize]| {
+                let count = dims.iter().product();
+                let values: Vec<f32> = (0..count).map(|_| (random.below(2001) as f32 - 1000.0) / 500.0).collect();
+                Tensor::new(&values, dims).unwrap()
+            };
+            let (x, y, gamma, beta) =
+                (values(&[rows, width]), values(&[rows, width]), values(&[width]), values(&[width]));
+            let cpu = Context::open("cpu").unwrap();
+            let mut pipeline = context.pipeline();
+            let [a, b] = [&x, &y].map(|given| pipeline.input(given.dtype(), given.dims()).unwrap());
+            let [g, h] = [&gamma, &beta].map(|given| pipeline.constant(given).unwrap());
+            let mut expected = Vec::new();
+            // A sum and its norm, both used behind it.
+            let sum = op(&mut pipeline, Op::Add, [a, b]);
+            let of_sum = cpu.add(&x, &y).unwrap();
+            let normed = op(&mut pipeline, Op::Rmsnorm, [sum, g]);
+            let of_normed = cpu.rmsnorm(&of_sum, Some(&gamma), Attrs::DEFAULT.eps).unwrap();
+            // Products with the same rows, in blocks of 32 and of 256.
+            for (seed, format) in ["q4_1", "q8_0", "q4_k", "q6_k", "q4_0"].into_iter().enumerate() {
+                let attrs = {
+                    let mut attrs = Attrs::DEFAULT;
+                    attrs.set(Op::QuantizedMatmul, "format", format).unwrap();
+                    attrs
+                };
+                let format = attrs.format.unwrap();
+                let bytes = 5 * width / format.elements() * format.bytes();
+                // Every byte's upper half is small, so that no scale is an infinity.
+                let bytes: Vec<u8> = (0..bytes).map(|i| ((i * 37 + seed * 11) % 48) as u8).collect();
+                let w = Tensor::new(&bytes, &[5, bytes.len() / 5]).unwrap();
+                let constant = pipeline.constant(&w).unwrap();
+                let product = pipeline.op(Op::QuantizedMatmul, &attrs, &[Some(normed), Some(constant)]).unwrap();
+                pipeline.output(product).unwrap();
+                expected.push(cpu.quantized_matmul(&of_normed, &w, format).unwrap());
+            }
+            // In place: nothing reads the sum again.
+            let last = op(&mut pipeline, Op::Add, [sum, normed]);
+            let last = op(&mut pipeline, Op::Layernorm, [last, g, h]);
+            pipeline.output(last).unwrap();
+            let of_last = cpu.add(&of_sum, &of_normed).unwrap();
+            expected.push(cpu.layernorm(&of_last, Some(&gamma), Some(&beta), Attrs::DEFAULT.eps).unwrap());
+            let compiled = pipeline.compile().unwrap();
+            let found = compiled.run(&[&x, &y]).unwrap();
+            for (i, (found, expected)) in found.iter().zip(&expected).enumerate() {
+                assert!(
+                    found.host_bytes().unwrap() == expected.bytes(),
+                    "{context:?}: output {i}, {rows} rows of {width}"
+                );
+            }
+        }
+    }
+}

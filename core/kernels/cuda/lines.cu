@@ -34,7 +34,8 @@ struct Choice {
     // SUM: 0 the sum, 1 divided by `value`, 2 the reciprocal square root of that plus eps. Of an index: 0 the element, and its index
     // to q; 1 the index in one word; 2 in two.
     uint finish;
-    // Rows: blocks of a row; rows of a block of threads; elements of a lane; as bits: 1 gamma, 2 beta, 4 a residual at p.
+    // Rows: blocks of a row; rows of a block of threads; elements of a lane; as bits: 1 gamma, 2 beta, 4 a residual at p,
+    // 8 the sum with it goes to q.
     uint blocks, rows, steps, affine;
 };
 
@@ -435,6 +436,11 @@ INLINE void normalise(const Arguments &s, const Choice &c) {
         if (!SOFT && (c.affine & 4)) {
             EACH {
                 v[k] = v[k] + s.p[base + 32 * (first + k)];
+            }
+            if ((c.affine & 8) && row < s.units) {
+                EACH {
+                    s.q[base + 32 * (first + k)] = canonical(v[k]);
+                }
             }
         }
         EACH {

@@ -63,6 +63,14 @@ void normalise() {
                 v[k] = sum_;
             }
         }
+        if ((AFFINE & 8u) != 0u && row < units) {
+            Lane stored = Lane(at(q, base, 2u));
+            [[unroll]] for (uint k = 0u; k < STEPS; k++) {
+                if (WHOLE || k < mine) {
+                    stored.v[32u * k] = canonical(v[k]);
+                }
+            }
+        }
     }
     precise float sum = 0.0;
     float most = f(INFINITY | SIGN);

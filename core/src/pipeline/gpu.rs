@@ -56,7 +56,7 @@ impl Gpu {
             stream.synchronize()?;
             stream.start_recording()?;
             let memory = Memory { block: &*block, constants: &constants, states: &states };
-            let recorded = record(plan, &memory, &mut |_, commands| stream.submit(commands));
+            let recorded = record(plan, &memory, true, &mut |_, commands| stream.submit(commands));
             let recorded = recorded.and_then(|()| memory.assign(plan, stream));
             let recording = stream.finish_recording();
             recorded.and(recording)
@@ -136,7 +136,7 @@ impl Gpu {
                 watch.step(stream, &What::bytes(activity, to.bytes, PURPOSE, reason));
             }
             if self.opened.profiler.is_on() {
-                record(plan, &memory, &mut |step, commands| {
+                record(plan, &memory, false, &mut |step, commands| {
                     stream.submit(commands)?;
                     watch.step(stream, &What::step(&step.described(&plan.graph), reason));
                     Ok(())
@@ -219,16 +219,18 @@ impl Memory<'_> {
     }
 }
 
-/// Passes each step's commands to `submit`, with their operands in device memory.
+/// Passes each step's commands to `submit`, with their operands in device memory; those of several steps if they go `together`.
 fn record(
     plan: &Arrangement,
     memory: &Memory<'_>,
+    together: bool,
     submit: &mut dyn FnMut(&Step, &mut [Command<'_>]) -> Result<()>,
 ) -> Result<()> {
     let place = |node: u32| memory.slice(plan, node).map(|Slice { buffer, offset, .. }| (buffer, offset));
-    for step in &plan.steps {
+    for steps in plan.steps.chunk_by(|a, b| together && share_kernels(plan, a, b)) {
+        let links = || steps.iter().flat_map(|step| step.links.iter().zip(&step.nodes));
         let mut inputs = Vec::new();
-        for operand in step.links.iter().flat_map(|link| &link.operands) {
+        for operand in links().flat_map(|(link, _)| &link.operands) {
             inputs.push(match *operand {
                 Some(node) => {
                     let (buffer, at) = place(node)?;
@@ -238,23 +240,72 @@ fn record(
             });
         }
         let (mut commands, mut rest) = (Vec::new(), &*inputs);
-        for (link, &node) in step.links.iter().zip(&step.nodes) {
+        for (link, &node) in links() {
             let of_link;
             (of_link, rest) = rest.split_at(link.operands.len());
             let (buffer, at) = place(node)?;
             let output = ViewMut::buffer(buffer, at, plan.graph.meta(node))?;
             commands.push(Command::lent(link.op, &link.attrs, of_link, output)?);
         }
-        submit(step, &mut commands)?;
+        submit(&steps[0], &mut commands)?;
     }
     Ok(())
+}
+
+/// Whether a stream that gets both steps together may share kernels between them: products with blocks cut the same rows once, a norm
+/// adds up what it normalises.
+fn share_kernels(plan: &Arrangement, a: &Step, b: &Step) -> bool {
+    let ([of_a], [of_b]) = (&a.links[..], &b.links[..]) else { return false };
+    let root = |operand: Option<&Option<u32>>| operand.copied().flatten().map(|node| plan.graph.root(node));
+    let x = root(of_b.operands.first());
+    match (of_a.op, of_b.op) {
+        (Op::QuantizedMatmul, Op::QuantizedMatmul) => x == root(of_a.operands.first()),
+        (Op::Add, Op::Rmsnorm | Op::Layernorm) => x == Some(a.result()),
+        _ => false,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::context::Context;
+    use crate::contract::BlockFormat;
     use crate::hal::lowering::run_tests::{Dispatches, Memory};
+    use crate::ops::Attrs;
+    use crate::pipeline::Value;
+
+    #[test]
+    fn steps_that_share_kernels_go_together() {
+        let context = Context::open("cpu").unwrap();
+        let mut pipeline = context.pipeline();
+        let [a, b] = [(); 2].map(|()| pipeline.input(crate::dtype::DType::F32, &[2, 64]).unwrap());
+        let w = pipeline.constant(&Tensor::zeros(crate::dtype::DType::U8, &[5, 40]).unwrap()).unwrap();
+        let attrs = Attrs { format: Some(BlockFormat::Q4_1), ..Attrs::DEFAULT };
+        let mut op = |op, attrs: &Attrs, operands: &[Value]| {
+            let operands: Vec<_> = operands.iter().copied().map(Some).collect();
+            pipeline.op(op, attrs, &operands).unwrap()
+        };
+        let sum = op(Op::Add, &Attrs::DEFAULT, &[a, b]);
+        let normed = op(Op::Rmsnorm, &Attrs::DEFAULT, &[sum]);
+        let [first, second] = [(); 2].map(|()| op(Op::QuantizedMatmul, &attrs, &[normed, w]));
+        let other = op(Op::QuantizedMatmul, &attrs, &[sum, w]);
+        for value in [first, second, other] {
+            pipeline.output(value).unwrap();
+        }
+        let plan = Arrangement::new(pipeline.graph, true);
+        let block = Memory(1 << 32, 1 << 20);
+        let constants: Vec<(Arc<dyn Buffer>, usize)> = vec![(Arc::new(Memory(2 << 32, 1 << 12)), 0)];
+        let memory = super::Memory { block: &block, constants: &constants, states: &[] };
+        for (together, expected) in [(true, &[2, 2, 1][..]), (false, &[1; 5])] {
+            let mut counts = Vec::new();
+            record(&plan, &memory, together, &mut |_, commands| {
+                counts.push(commands.len());
+                Ok(())
+            })
+            .unwrap();
+            assert_eq!(counts, expected);
+        }
+    }
 
     #[test]
     fn a_run_is_one_kernel_on_a_gpu() {
@@ -291,7 +342,7 @@ mod tests {
         let mut dispatches = Dispatches::default();
         let mut counts = Vec::new();
         let memory = super::Memory { block: &block, constants: &constants, states: &[] };
-        record(&plan, &memory, &mut |_, commands| {
+        record(&plan, &memory, true, &mut |_, commands| {
             counts.extend(dispatches.all(commands)?);
             Ok(())
         })

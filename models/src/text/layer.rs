@@ -124,8 +124,10 @@ impl Layer {
     ) -> Result<[C::Value; 3]> {
         let Config { heads, kv_heads, head_width, eps, architecture, .. } = *config;
         let normed = norm(to, x, Some(&self.attention_norm), eps)?;
-        let mut part = |linear: &Linear, heads: usize, of_heads: Option<&Tensor>, turns: bool| -> Result<C::Value> {
-            let x = to.product(linear, &normed)?;
+        // One after the other: on a GPU they share what a product makes of its rows.
+        let [query, key, value] = [&self.query, &self.key, &self.value].map(|linear| to.product(linear, &normed));
+        let (query, key, value) = (query?, key?, value?);
+        let mut part = |x: C::Value, heads: usize, of_heads: Option<&Tensor>, turns: bool| -> Result<C::Value> {
             let mut x = to.reshape(&x, &[rows, heads, head_width])?;
             if of_heads.is_some() {
                 x = norm(to, &x, of_heads, eps)?;
@@ -137,9 +139,9 @@ impl Layer {
             Ok(x)
         };
         Ok([
-            part(&self.query, heads, self.query_norm.as_ref(), true)?,
-            part(&self.key, kv_heads, self.key_norm.as_ref(), true)?,
-            part(&self.value, kv_heads, None, false)?,
+            part(query, heads, self.query_norm.as_ref(), true)?,
+            part(key, kv_heads, self.key_norm.as_ref(), true)?,
+            part(value, kv_heads, None, false)?,
         ])
     }
 
@@ -156,12 +158,11 @@ impl Layer {
         let attended = norm(to, &attended, self.attention_after.as_ref(), eps)?;
         let x = to.op(Op::Add, &Attrs::DEFAULT, &[x, &attended])?;
         let normed = norm(to, &x, Some(&self.feed_norm), eps)?;
-        let gate = to.product(&self.gate, &normed)?;
+        let (gate, up) = (to.product(&self.gate, &normed)?, to.product(&self.up, &normed)?);
         let gate = match config.architecture.gate {
             Gate::Silu => to.op(Op::Silu, &Attrs::DEFAULT, &[&gate])?,
             Gate::Gelu => to.op(Op::Gelu, &Attrs { form: GeluForm::Tanh, ..Attrs::DEFAULT }, &[&gate])?,
         };
-        let up = to.product(&self.up, &normed)?;
         let between = to.op(Op::Mul, &Attrs::DEFAULT, &[&gate, &up])?;
         let down = to.product(&self.down, &between)?;
         let down = norm(to, &down, self.feed_after.as_ref(), eps)?;

@@ -77,6 +77,28 @@ struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
+    /// Finds the addresses of a command's operands. `unsupported` for more elements than kernels count.
+    #[inline(always)]
+    fn new(encoder: &mut dyn Encoder, command: &'a Command<'_>) -> Result<Call<'a>> {
+        let (op, attrs, views, output) = (command.op(), command.attrs(), command.inputs(), command.output());
+        let mut inputs = SmallVec::new();
+        for view in views.iter() {
+            inputs.push(match view {
+                Some(view) => Some(Operand::new(encoder.address(view.place())?, view.meta())),
+                None => None,
+            });
+        }
+        let output = Operand::new(encoder.address(output.place())?, output.meta());
+        let call = Call { attrs, views, inputs, output };
+        for operand in call.inputs.iter().flatten().chain([&output]) {
+            let n = operand.shape.elements();
+            if n > MOST {
+                fail!(Unsupported, "{op}: an operand has {n} elements; GPU kernels take up to {MOST}");
+            }
+        }
+        Ok(call)
+    }
+
     /// An operand, if it is there.
     fn input(&self, i: usize) -> Option<Operand<'a>> {
         self.inputs.get(i).copied().flatten()
@@ -104,10 +126,17 @@ fn pitch_of(row: u32) -> Result<u32> {
     }
 }
 
-/// Encodes the first of these commands, of which there is one, or the run that they begin with as one kernel: how many that
-/// were. All operands are on the device.
+/// Encodes the first of these commands, or the first few if they share kernels. Returns how many it encoded. There must be at least
+/// one command. All operands are on the device.
 pub fn encode(encoder: &mut dyn Encoder, commands: &[Command<'_>]) -> Result<usize> {
-    let count = if commands.len() > 1 { runs::encode(encoder, commands)? } else { 0 };
+    let count = match commands {
+        [first, second, ..] => match (first.op(), second.op()) {
+            (Op::QuantizedMatmul, Op::QuantizedMatmul) => quantized::encode(encoder, commands)?,
+            (Op::Add, Op::Rmsnorm | Op::Layernorm) => normalise::encode(encoder, first, second)?,
+            _ => runs::encode(encoder, commands)?,
+        },
+        _ => 0,
+    };
     if count == 0 {
         single(encoder, &commands[0])?;
     }
@@ -117,22 +146,9 @@ pub fn encode(encoder: &mut dyn Encoder, commands: &[Command<'_>]) -> Result<usi
 /// Encodes a command.
 #[inline(always)]
 fn single(encoder: &mut dyn Encoder, command: &Command<'_>) -> Result<()> {
-    let (op, attrs, views, output) = (command.op(), command.attrs(), command.inputs(), command.output());
-    let mut inputs = SmallVec::new();
-    for view in views.iter() {
-        inputs.push(match view {
-            Some(view) => Some(Operand::new(encoder.address(view.place())?, view.meta())),
-            None => None,
-        });
-    }
-    let output = Operand::new(encoder.address(output.place())?, output.meta());
-    let mut call = Call { attrs, views, inputs, output };
-    for operand in call.inputs.iter().flatten().chain([&output]) {
-        let n = operand.shape.elements();
-        if n > MOST {
-            fail!(Unsupported, "{op}: an operand has {n} elements; GPU kernels take up to {MOST}");
-        }
-    }
+    let op = command.op();
+    let mut call = Call::new(encoder, command)?;
+    let output = call.output;
     // Ids are still to be checked.
     if output.elements() == 0 && !op.checks_ids() {
         return Ok(());

@@ -9,10 +9,11 @@ use super::operands::{Arguments, dispatch};
 use super::reduce::{Finish, MAX, Map, ROWS, SUM, along};
 use super::{Call, Operand, cast};
 use super::{Encoder, Kernels};
+use crate::command::Command;
 use crate::contract::SUM_BLOCK;
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::ops::{Binary, LAYERNORM_RESIDUAL, Lines, RMSNORM_RESIDUAL, softmax_axis};
+use crate::ops::{Binary, LAYERNORM_RESIDUAL, Lines, Op, RMSNORM_RESIDUAL, softmax_axis};
 
 // Values of lines.comp's first constant: the kernels that hold rows.
 pub const SOFTMAX: u32 = ROWS;
@@ -63,6 +64,41 @@ pub fn rmsnorm(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()> {
     let factor = encoder.scratch(4 * lines.outer as u64)?;
     along(encoder, SUM, lines, Map::Square, Finish::Factor, Arguments { y: factor, ..arguments })?;
     apply(encoder, function::RMSNORM, lines, Arguments { p: factor, ..arguments })
+}
+
+/// Encodes a sum and the norm of it as one kernel that stores both. Returns 2, or 0 if no kernel does that.
+pub fn encode(encoder: &mut dyn Encoder, sum: &Command<'_>, of_sum: &Command<'_>) -> Result<usize> {
+    let (sum, norm) = (Call::new(encoder, sum)?, Call::new(encoder, of_sum)?);
+    let (function, residual) =
+        if of_sum.op() == Op::Rmsnorm { (RMSNORM, RMSNORM_RESIDUAL) } else { (LAYERNORM, LAYERNORM_RESIDUAL) };
+    let (a, b, y) = (sum.operand(0), sum.operand(1), norm.output);
+    let bytes = 4 * y.elements() as u64;
+    // A thread writes what it has read itself, or what no thread reads.
+    let may_be_overwritten = |operand: Operand<'_>| {
+        let (begin, end) = (operand.address, operand.address + bytes);
+        begin == y.address || end <= y.address || y.address + bytes <= begin
+    };
+    let whole = |operand: Operand<'_>| operand.dtype == DType::F32 && operand.shape == y.shape;
+    let fits = norm.address(0) == sum.output.address
+        && norm.input(residual).is_none()
+        && y.elements() > 0
+        && [a, b, sum.output, y].into_iter().all(whole)
+        && [a, b].into_iter().all(may_be_overwritten);
+    if !fits {
+        return Ok(0);
+    }
+    let arguments = Arguments {
+        x: a.address,
+        p: b.address,
+        q: sum.output.address,
+        y: y.address,
+        gamma: norm.address(1),
+        beta: if residual > 2 { norm.address(2) } else { 0 },
+        eps: norm.attrs.eps,
+        ..Arguments::default()
+    };
+    let done = rows(encoder, function, Lines::along(y.shape, y.shape.rank() - 1), arguments)?;
+    Ok(if done { 2 } else { 0 })
 }
 
 /// The rows of a norm, and what its kernels share: the residual is p.
@@ -117,7 +153,7 @@ fn rows(encoder: &mut dyn Encoder, function: u32, lines: Lines, mut arguments: A
     let whole = u32::from(n.is_multiple_of(if blocks > 1 { SUM_BLOCK } else { 32 * steps as usize }));
     let rows = (GROUP / blocks).max(1);
     let size = 32 * blocks * rows;
-    let affine = arguments.affine() | u32::from(arguments.p != 0) << 2;
+    let affine = arguments.affine() | u32::from(arguments.p != 0) << 2 | u32::from(arguments.q != 0) << 3;
     let constants = [function, size, 1, size / 4, whole, 0, 0, 0, blocks, rows, steps, affine];
     (arguments.n, arguments.units, arguments.value) = (n as u32, outer as u32, n as f32);
     dispatch(encoder, Kernels::Lines, &constants, &arguments, arguments.units.div_ceil(rows))?;

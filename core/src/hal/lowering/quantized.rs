@@ -4,9 +4,11 @@
 //! For more rows, strips of the matrix are unpacked in scratch, so that tiles of the result share the work of unpacking.
 
 use super::{Call, Encoder, Kernels, Limits, Push};
+use crate::command::Command;
 use crate::contract::BlockFormat;
+use crate::dtype::DType;
 use crate::error::{Result, fail};
-use crate::ops::QuantizedPlan;
+use crate::ops::{Op, QuantizedPlan};
 
 // The stages of a kernel: values of quantized.comp's STAGE.
 const CUT: u32 = 0;
@@ -64,8 +66,46 @@ struct Work {
     count: u32,
 }
 
+/// Rows of x as integers. Products with the same x share them.
+struct Cut {
+    x: u64,
+    elements: u32,
+    /// The elements of a block, which has one scale.
+    of_block: usize,
+    q: u64,
+    q_numbers: u64,
+}
+
+/// Encodes the products with which the commands begin, as long as they have the same x. Returns how many there are, or 0 for x of
+/// another dtype than f32.
+pub fn encode(encoder: &mut dyn Encoder, commands: &[Command<'_>]) -> Result<usize> {
+    let mut cut = None;
+    for (i, command) in commands.iter().enumerate() {
+        if command.op() != Op::QuantizedMatmul {
+            return Ok(i);
+        }
+        let call = Call::new(encoder, command)?;
+        let x = call.operand(0);
+        let serves = |cut: &Cut| {
+            let of_block = call.attrs.format.map_or(0, BlockFormat::elements);
+            (cut.x, cut.elements, cut.of_block) == (x.address, x.elements(), of_block)
+        };
+        let shares = cut.as_ref().map_or(i == 0, serves);
+        if !shares || x.dtype != DType::F32 || call.output.elements() == 0 {
+            return Ok(i);
+        }
+        product(encoder, &call, &mut cut)?;
+    }
+    Ok(commands.len())
+}
+
 /// `quantized_matmul` of the op table.
 pub fn quantized_matmul(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()> {
+    product(encoder, call, &mut None)
+}
+
+/// Enqueues a product, with rows that are cut already or that it cuts.
+fn product(encoder: &mut dyn Encoder, call: &Call<'_>, cut: &mut Option<Cut>) -> Result<()> {
     let QuantizedPlan { format, m, n, k } = QuantizedPlan::new(call.attrs, call.views.into())?;
     // An operand without elements may have a dimension beyond 32 bits, but not here: the result has elements, and K is x's.
     if m as u64 * n as u64 > u32::MAX as u64 || k > u32::MAX as usize {
@@ -80,10 +120,16 @@ pub fn quantized_matmul(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()
         return product.few(encoder);
     }
     let elements = m * k as u32;
-    (product.q, product.q_numbers) =
-        (encoder.scratch(elements as u64)?, encoder.scratch(8 * (elements / UNIT) as u64)?);
-    let cut = Work { from: call.address(0), count: elements, ..Work::default() };
-    product.dispatch(encoder, CUT, &cut, [elements.div_ceil(CUT_ELEMENTS), 1])?;
+    if cut.is_none() {
+        let (x, of_block) = (call.address(0), format.elements());
+        let (q, q_numbers) = (encoder.scratch(elements as u64)?, encoder.scratch(8 * (elements / UNIT) as u64)?);
+        *cut = Some(Cut { x, elements, of_block, q, q_numbers });
+        (product.q, product.q_numbers) = (q, q_numbers);
+        let work = Work { from: x, count: elements, ..Work::default() };
+        product.dispatch(encoder, CUT, &work, [elements.div_ceil(CUT_ELEMENTS), 1])?;
+    } else if let Some(cut) = cut {
+        (product.q, product.q_numbers) = (cut.q, cut.q_numbers);
+    }
     if m <= FEW_ROWS { product.few(encoder) } else { product.tiles(encoder) }
 }
 
