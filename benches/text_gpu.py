@@ -148,7 +148,7 @@ def adead(options, prompt):
 def adead_all(options):
     """Returns the tokens per second of several answers at once, the time that recordings take included."""
     command = [options.adead, "generate", "--model", options.model, "--device", options.device, "--prompts", "-"]
-    command += ["--max-tokens", str(options.answer), "--temperature", "1"]
+    command += ["--max-tokens", str(options.answer)]
     run = subprocess.run(command, input="the\n" * options.texts, capture_output=True, text=True)
     if run.returncode:
         sys.exit(run.stderr)

@@ -7,9 +7,10 @@ Needs adead_models, numpy, gguf and, unless --no-peer, xllamacpp. NumPy computes
 adead wrote and says at each position how likely the token was, so one pass checks an answer. Fails if
 
 - a token of adead's answer is not NumPy's most likely one, and NumPy's margin between both is more than --margin (logits; products
-  with rows cut to 8 bits are that far from products with floats),
+  with rows cut to 8 bits are that far from products with floats: in NumPy with such rows, a change of 10⁻⁷ in them moves logarithms
+  of probabilities by up to 0.2, because integers change),
 - llama.cpp's answer differs at a token where NumPy's margin between both is more than --margin,
-- the perplexity of a text is not within 0.05 % of NumPy's and 0.5 % of llama.cpp's.
+- the perplexity of a text is not within 0.5 % of NumPy's and of llama.cpp's.
 """
 
 import argparse
@@ -95,15 +96,18 @@ class Llama:
     def next(self, tokens, count, cached, bias=()):
         options = {"prompt": tokens, "n_predict": count, "temperature": 0, "cache_prompt": cached, "n_probs": 1, "logprobs": 1}
         answer = self.server.handle_completions(options | {"logit_bias": list(bias), "ignore_eos": False})
-        return answer["choices"][0]["logprobs"]["content"]
+        # None for a token that is only a part of a character.
+        return (answer["choices"][0]["logprobs"] or {}).get("content") or []
 
     def answer(self, tokens, count):
         return [step["id"] for step in self.next(tokens, count, False)]
 
     def logprobs(self, tokens):
+        """Those of tokens 1…, NaN for tokens that it does not report."""
         # A bias makes it take the token. What it reports are the probabilities without a bias.
-        steps = (self.next(tokens[:i], 1, True, [[tokens[i], 1000]])[0] for i in range(1, len(tokens)))
-        return [step["logprob"] for step, token in zip(steps, tokens[1:]) if step["id"] == token]
+        steps = (self.next(tokens[:i], 1, True, [[tokens[i], 1000]]) for i in range(1, len(tokens)))
+        return numpy.array([step[0]["logprob"] if step and step[0]["id"] == token else math.nan
+                            for step, token in zip(steps, tokens[1:])])  # fmt: skip
 
 
 def main():
@@ -151,20 +155,21 @@ def main():
     lines = (ROOT / "tests/sentences/sentences.txt").read_text(encoding="utf-8")
     text = lines[20_000 : 20_000 + args.characters]
     sums = {"adead": 0.0, "NumPy": 0.0} | ({"llama.cpp": 0.0} if peer else {})
-    count = 0
+    count = left_out = 0
     for start in range(0, len(text), 2000):
         tokens = model.tokenize(text[start : start + 2000])
-        count += len(tokens) - 1
-        sums["adead"] += float(numpy.sum(model.logprobs(tokens), dtype=numpy.float64))
-        sums["NumPy"] += float(logprobs(network.logits(tokens), tokens).sum())
+        found = {"adead": numpy.array(model.logprobs(tokens)), "NumPy": logprobs(network.logits(tokens), tokens)}
         if peer:
-            theirs = peer.logprobs(tokens)
-            if len(theirs) != len(tokens) - 1:
-                sys.exit("llama.cpp did not take the tokens that a bias asked for")
-            sums["llama.cpp"] += sum(theirs)
+            found["llama.cpp"] = peer.logprobs(tokens)
+        reported = ~numpy.isnan(sum(found.values()))
+        count, left_out = count + int(reported.sum()), left_out + int((~reported).sum())
+        for name, values in found.items():
+            sums[name] += float(numpy.sum(values[reported], dtype=numpy.float64))
+    if left_out > count // 20:
+        sys.exit(f"llama.cpp reports {count} tokens and not {left_out} others")
     found = {name: math.exp(-value / count) for name, value in sums.items()}
     print(f"perplexity of {count} tokens: " + ", ".join(f"{name} {value:.6f}" for name, value in found.items()))
-    for name, most in (("NumPy", 0.0005), ("llama.cpp", 0.005)):
+    for name, most in (("NumPy", 0.005), ("llama.cpp", 0.005)):
         if name in found and abs(found["adead"] / found[name] - 1) > most:
             faults.append(f"adead's perplexity is {found['adead'] / found[name] - 1:+.4%} from {name}'s")
     if faults:
