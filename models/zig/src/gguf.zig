@@ -9,7 +9,7 @@ const check = shared.enums.check;
 const Error = shared.enums.Error;
 
 /// Writes values as blocks of a format. Rows of a matrix may be written together: the result has the bytes of what adead's
-/// `quantizedMatmul` takes as a u8 tensor `[rows, bytes of a row]`. The same values give the same bytes everywhere.
+/// `quantized_matmul` takes as a u8 tensor `[rows, bytes of a row]`. The same values give the same bytes everywhere.
 ///
 /// ShapeMismatch if the values are not whole blocks; InvalidArgument with the position for a value that is NaN or infinite,
 /// and for a block whose scale is beyond 65504.
