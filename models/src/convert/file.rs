@@ -81,10 +81,7 @@ impl Conversion {
         }
         let fault = |status, text: &str| Err(Error::new(status, format!("{}: {text}", path.display())));
         if !path.exists() {
-            return fault(
-                Status::Io,
-                "no such file or folder; a model is a folder of Hugging Face or a GGUF file",
-            );
+            return fault(Status::Io, "no such file or folder; a model is a folder of Hugging Face or a GGUF file");
         }
         let Some(kind) = kind else {
             return fault(

@@ -246,7 +246,7 @@ test "progress" {
     var bar: Bar = .{};
     const model = try open(.{ .threads = 1, .chunk = 10, .progress = .of(&bar) });
     defer model.deinit();
-    const found = try model.generate(gpa, "x" ** 30, .{ .max_tokens = 1 });
+    const found = try model.generate(gpa, &@as([30]u8, @splat('x')), .{ .max_tokens = 1 });
     defer found.deinit();
     try expectEqual(30, found.prompt_tokens);
     try expectEqualSlices([2]usize, &.{ .{ 10, 30 }, .{ 20, 30 }, .{ 30, 30 } }, bar.seen[0..bar.count]);
