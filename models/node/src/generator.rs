@@ -13,15 +13,16 @@ use adead_node_support::task::{Job, promise};
 use napi::Env;
 use napi::bindgen_prelude::{AsyncTask, ObjectFinalize, ToNapiValue, Unknown};
 use napi_derive::napi;
+use std::cell::{Cell, RefCell};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A model on its device.
 #[napi(custom_finalize)]
 pub struct Generator {
-    /// `None` once it is closed.
-    inner: Option<TextGenerator>,
+    /// `None` once it is closed. In a cell, because promises that are under way borrow the object.
+    inner: RefCell<Option<TextGenerator>>,
     /// What V8 is told that it takes: the bytes of its file, so that the collector runs in time.
-    bytes: i64,
+    bytes: Cell<i64>,
 }
 
 /// A generator and the bytes of its file.
@@ -30,19 +31,19 @@ type Opened = (TextGenerator, i64);
 impl Generator {
     fn new(env: Env, (inner, bytes): Opened) -> napi::Result<Generator> {
         env.adjust_external_memory(bytes)?;
-        Ok(Generator { inner: Some(inner), bytes })
+        Ok(Generator { inner: RefCell::new(Some(inner)), bytes: Cell::new(bytes) })
     }
 
-    fn opened(&self) -> Result<&TextGenerator> {
-        match &self.inner {
-            Some(generator) => Ok(generator),
+    fn opened(&self) -> Result<TextGenerator> {
+        match &*self.inner.borrow() {
+            Some(generator) => Ok(generator.clone()),
             None => fail!(InvalidArgument, "the generator is closed"),
         }
     }
 
     /// Does work on this thread.
     fn now<T>(&self, env: Env, work: impl FnOnce(&TextGenerator) -> Result<T>) -> napi::Result<T> {
-        guard(env, || work(self.opened()?))
+        guard(env, || work(&self.opened()?))
     }
 
     /// Does work on another thread.
@@ -51,13 +52,13 @@ impl Generator {
         work: impl FnOnce(&TextGenerator) -> Result<T> + Send + 'static,
         finish: impl FnOnce(Env, T) -> napi::Result<V> + Send + 'static,
     ) -> AsyncTask<Job> {
-        promise(self.opened().cloned().map(|generator| move || work(&generator)), finish)
+        promise(self.opened().map(|generator| move || work(&generator)), finish)
     }
 }
 
 impl ObjectFinalize for Generator {
     fn finalize(self, env: Env) -> napi::Result<()> {
-        env.adjust_external_memory(-self.bytes).map(drop)
+        env.adjust_external_memory(-self.bytes.get()).map(drop)
     }
 }
 
@@ -200,9 +201,9 @@ impl Generator {
 
     /// Frees the model once the work that is under way has ended.
     #[napi]
-    pub fn close(&mut self, env: Env) -> napi::Result<()> {
-        self.inner = None;
-        env.adjust_external_memory(-std::mem::take(&mut self.bytes)).map(drop)
+    pub fn close(&self, env: Env) -> napi::Result<()> {
+        self.inner.replace(None);
+        env.adjust_external_memory(-self.bytes.take()).map(drop)
     }
 
     #[napi(getter)]
