@@ -69,8 +69,11 @@ class TextStream {
   constructor(stream, told) {
     if (!(stream instanceof native.TextStream)) throw refused('a stream is made by a generator: generator.stream(prompt)')
     this.#native = stream
-    this.#told = told
-    this.#promptTokens = told && stream.generation().promptTokens
+    if (!told) return
+    const { promptTokens, finish } = stream.generation()
+    this.#promptTokens = promptTokens
+    // A text without tokens needs no prompt.
+    if (finish === null) this.#told = told
   }
 
   [Symbol.asyncIterator]() {
@@ -112,12 +115,17 @@ class TextStream {
   }
 }
 
+/** Tells that the prompt is computed. A text without tokens needs none. */
+function tellAll({ promptTokens, tokens }, told) {
+  if (tokens.length > 0) told?.(promptTokens, promptTokens)
+}
+
 /** A stream's whole text. The prompt's last chunk is computed with the first token. */
 function whole(stream, told) {
   try {
     if (told) computePrompt(stream, told)
     const answer = stream.whole()
-    told?.(answer.promptTokens, answer.promptTokens)
+    tellAll(answer, told)
     return answer
   } finally {
     stream.close()
@@ -128,7 +136,7 @@ async function wholeAsync(stream, told) {
   try {
     if (told) await computePromptAsync(stream, told)
     const answer = await stream.wholeAsync()
-    told?.(answer.promptTokens, answer.promptTokens)
+    tellAll(answer, told)
     return answer
   } finally {
     stream.close()

@@ -108,15 +108,15 @@ impl State {
         State::Open { stream: Box::new(stream), text: String::new() }
     }
 
-    /// Computes the next piece. Nobody needs the keys and values behind the last one.
+    /// Computes the next piece. Nobody needs the keys and values behind the last one, or behind an error.
     fn next(&mut self) -> Result<Option<String>> {
         let State::Open { stream, text } = self else { return Ok(None) };
-        let piece = stream.next().transpose()?;
-        text.extend(piece.as_deref());
-        if piece.is_none() {
-            self.close();
+        let piece = stream.next().transpose();
+        match &piece {
+            Ok(Some(piece)) => text.push_str(piece),
+            _ => self.close(),
         }
-        Ok(piece)
+        piece
     }
 
     /// Computes the next chunk of a long prompt: the tokens computed, and all.

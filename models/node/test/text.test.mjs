@@ -156,7 +156,11 @@ test('progress is told', async () => {
   await other.chatAsync(messages, { ...one, onProgress })
   const [last] = taken().slice(-1)
   assert.equal(last[0], last[1])
-  other.generate('x', { maxTokens: 0, onProgress: null })
+  // A text without tokens needs no prompt.
+  other.generate('x', { maxTokens: 0, onProgress })
+  assert.deepEqual(await other.stream('x', { maxTokens: 0, onProgress }).next(), { value: undefined, done: true })
+  other.generate('x', { maxTokens: 1, onProgress: null })
+  assert.deepEqual(taken(), [])
 
   // What the function throws ends the work.
   const thrown = new Error('enough')
