@@ -7,22 +7,70 @@
 const std = @import("std");
 const compat = @import("build/compat.zig");
 
-/// The folder of the C interface.
-const Library = struct { include: std.Build.LazyPath, folder: std.Build.LazyPath };
+/// The folders of a C interface and of its library.
+pub const Library = struct { include: std.Build.LazyPath, folder: std.Build.LazyPath };
+
+/// How cargo builds a library.
+pub const Cargo = struct {
+    /// Which cargo.
+    program: []const u8,
+    /// Where it builds; null is target/ of the sources.
+    folder: ?[]const u8,
+    profile: []const u8 = "release",
+    package: []const u8,
+    arguments: []const []const u8 = &.{},
+
+    /// Reads the options of a package for `package`.
+    pub fn options(b: *std.Build, package: []const u8) Cargo {
+        return .{
+            .program = b.option([]const u8, "cargo", "The cargo that builds it (default: cargo)") orelse "cargo",
+            .folder = b.option([]const u8, "cargo-target-dir", "Where cargo builds (default: target/ of the sources)"),
+            .package = package,
+        };
+    }
+
+    /// Runs it. It always runs, because only cargo knows whether something changed.
+    pub fn run(self: Cargo, b: *std.Build) *std.Build.Step {
+        const step = b.addSystemCommand(&.{ self.program, "build", "--locked", "--quiet", "-p", self.package, "--profile", self.profile });
+        step.addArgs(self.arguments);
+        step.addArg("--manifest-path");
+        step.addFileArg(b.path("../../Cargo.toml"));
+        step.addArg("--target-dir");
+        step.addDirectoryArg(self.to(b));
+        step.setName(b.fmt("cargo build {s}", .{self.package}));
+        step.has_side_effects = true;
+        return &step.step;
+    }
+
+    /// Returns a file that it builds.
+    pub fn file(self: Cargo, b: *std.Build, name: []const u8) std.Build.LazyPath {
+        return self.to(b).path(b, b.fmt("{s}/{s}", .{ self.profile, name }));
+    }
+
+    fn to(self: Cargo, b: *std.Build) std.Build.LazyPath {
+        return if (self.folder) |it| .{ .cwd_relative = it } else b.path("../../target");
+    }
+};
+
+/// The files that the package of models compiles too.
+const shared = .{ "call.zig", "callback.zig", "enums.zig", "failure.zig", "shared.zig" };
 
 pub fn build(b: *std.Build) void {
     const target = b.standardTargetOptions(.{});
     const optimize = b.standardOptimizeOption(.{});
     const linkage = b.option(std.builtin.LinkMode, "linkage", "How to link libadead (default: static)") orelse .static;
     const prefix = b.option([]const u8, "adead-prefix", "Where adead is installed (default: cargo builds it)");
-    const cargo = b.option([]const u8, "cargo", "The cargo that builds it (default: cargo)") orelse "cargo";
-    const folder = b.option([]const u8, "cargo-target-dir", "Where cargo builds (default: target/ of the sources)");
+    const cargo: Cargo = .options(b, "adead-artifact");
     const minimal = b.option(bool, "minimal", "Without CUDA, AVX-512, profiles, messages, batches, settings files, programs and layers (default: false)") orelse false;
     const gradients = b.option(bool, "gradients", "With gradients of pipelines (default: false)") orelse false;
-    const library = if (prefix) |it| installed(b, it) else built(b, cargo, folder, minimal, gradients);
+    const library = if (prefix) |it| installed(b, it) else built(b, cargo, minimal, gradients);
     // For projects that translate the header themselves, for example by @cImport.
     b.addNamedLazyPath("include", library.include);
     b.addNamedLazyPath("lib", library.folder);
+    // Copies, because a file can't belong to two modules of one program.
+    const copies = b.addWriteFiles();
+    inline for (shared) |name| _ = copies.addCopyFile(b.path("src/" ++ name), name);
+    b.addNamedLazyPath("shared", copies.getDirectory());
 
     const header = b.addTranslateC(.{
         .root_source_file = library.include.path(b, "adead.h"),
@@ -51,36 +99,31 @@ pub fn build(b: *std.Build) void {
     tests(b, adead, library.include, minimal, gradients, target, optimize);
 }
 
-fn installed(b: *std.Build, prefix: []const u8) Library {
+/// Returns the folders of an installed library.
+pub fn installed(b: *std.Build, prefix: []const u8) Library {
     const root: std.Build.LazyPath = .{ .cwd_relative = prefix };
     return .{ .include = root.path(b, "include"), .folder = root.path(b, "lib") };
 }
 
-/// Builds the library with cargo. It always runs, because only cargo knows whether something changed.
-fn built(b: *std.Build, cargo: []const u8, folder: ?[]const u8, minimal: bool, gradients: bool) Library {
-    const to: std.Build.LazyPath = if (folder) |it| .{ .cwd_relative = it } else b.path("../../target");
-    const run = b.addSystemCommand(&.{ cargo, "build", "--locked", "--quiet", "-p", "adead-artifact" });
-    const profile = if (minimal) "minimal" else "release";
-    run.addArgs(&.{ "--profile", profile });
-    if (minimal) run.addArg("--no-default-features");
-    if (gradients) run.addArgs(&.{ "--features", "autograd" });
-    run.addArg("--manifest-path");
-    run.addFileArg(b.path("../../Cargo.toml"));
-    run.addArg("--target-dir");
-    run.addDirectoryArg(to);
-    run.setName("cargo build libadead");
-    run.has_side_effects = true;
+/// Builds the library with cargo.
+fn built(b: *std.Build, options: Cargo, minimal: bool, gradients: bool) Library {
+    var cargo = options;
+    if (minimal) cargo.profile = "minimal";
+    cargo.arguments = if (minimal and gradients)
+        &.{ "--no-default-features", "--features", "autograd" }
+    else if (minimal) &.{"--no-default-features"} else if (gradients) &.{ "--features", "autograd" } else &.{};
+    const run = cargo.run(b);
     // Makes the static library's unwinder local to it, as cmake/build.cmake does.
     const own = b.addSystemCommand(&.{ "objcopy", "--localize-symbol=_Unwind_Backtrace" });
-    own.addFileArg(to.path(b, b.fmt("{s}/libadead.a", .{profile})));
+    own.addFileArg(cargo.file(b, "libadead.a"));
     const archive = own.addOutputFileArg("libadead.a");
-    own.step.dependOn(&run.step);
+    own.step.dependOn(run);
     // The shared library also has the file name that installed programs look for.
     const files = b.addWriteFiles();
-    files.step.dependOn(&run.step);
-    const shared = to.path(b, b.fmt("{s}/libadead.so", .{profile}));
-    _ = files.addCopyFile(shared, "libadead.so");
-    _ = files.addCopyFile(shared, "libadead.so.0");
+    files.step.dependOn(run);
+    const library = cargo.file(b, "libadead.so");
+    _ = files.addCopyFile(library, "libadead.so");
+    _ = files.addCopyFile(library, "libadead.so.0");
     _ = files.addCopyFile(archive, "libadead.a");
     return .{ .include = b.path("../../include"), .folder = files.getDirectory() };
 }

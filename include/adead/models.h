@@ -30,6 +30,9 @@
 /// The defaults of adead_generate_options.
 #define ADEAD_GENERATE_OPTIONS_INIT { sizeof(adead_generate_options), 512, NULL, 0, 0, 0.0f, 0, 1.0f, 0.0f, 1.0f, 64, 0, 0 }
 
+/// The defaults of adead_convert_options.
+#define ADEAD_CONVERT_OPTIONS_INIT { sizeof(adead_convert_options), NULL, NULL, NULL, NULL }
+
 // adead_finish: why a text ended.
 enum {
   /// It has not ended: its stream has more, or the caller ended it.
@@ -162,6 +165,24 @@ typedef struct {
   /// The text.
   const char *content;
 } adead_message;
+
+/// Sets how a model is converted. Start from `ADEAD_CONVERT_OPTIONS_INIT`. The functions must return: no longjmp and no C++ exception
+/// may leave them. Each gets `user`. The thread that calls the library calls them.
+typedef struct {
+  /// `sizeof(adead_convert_options)`.
+  size_t struct_size;
+  /// How matrices are stored: "f32", "f16", "bf16", "q8_0", "q6_k", "q5_k", "q5_1", "q5_0", "q4_k", "q4_1" or "q4_0". NULL stores
+  /// them as a folder has them; a GGUF file needs a name.
+  const char *kind;
+  /// Gets the number of values written so far, and of all of them. May be NULL. Returns 0 to go on; another number ends the
+  /// conversion.
+  int32_t (*progress)(void *user, uint64_t written, uint64_t all);
+  /// Gets what the user should know, before the first value is written: tensors that are stored in another way, what a GGUF file
+  /// can't say. May be NULL. `text` is valid during the call.
+  void (*note)(void *user, const char *text);
+  /// Passed to the functions.
+  void *user;
+} adead_convert_options;
 
 #ifdef __cplusplus
 extern "C" {
@@ -307,6 +328,18 @@ adead_status adead_text_chat(const adead_text_generator *generator,
                              void *user,
                              adead_generation **out);
 
+/// Generates texts for `count` prompts at once, which is faster than one by one, and writes a generation for each to `out`, which has
+/// room for `count` of them. Every text has the bits that it has alone, with the number of its sequence: that of the options plus the
+/// number of its prompt. `opts` may be NULL.
+///
+/// The errors are those of `adead_text_generate`, for any of the prompts. After an error `out` is unchanged.
+ADEAD_API
+adead_status adead_text_generate_batch(const adead_text_generator *generator,
+                                       const char *const *prompts,
+                                       size_t count,
+                                       const adead_generate_options *opts,
+                                       adead_generation **out);
+
 /// Begins the text that follows a prompt. The first `adead_text_stream_next` computes the prompt. `opts` may be NULL. Errors are those
 /// of `adead_text_generate`.
 ADEAD_API
@@ -408,6 +441,18 @@ adead_status adead_quantize(const float *values,
                             void *blocks,
                             size_t capacity,
                             size_t *size);
+
+/// Writes a model as the GGUF file `file`. `model` is a folder of Hugging Face, such as SmolLM2-135M-Instruct, or a GGUF file, which is
+/// read into memory. `opts` may be NULL. The file appears when it is complete, and then replaces a file of that name. The same model
+/// gives the same bytes everywhere.
+///
+/// `io` if a file is missing, can't be read or can't be written; `invalid_argument` and `shape_mismatch` for a malformed one;
+/// `unsupported` for a model of another kind; `invalid_argument` for an unknown kind of values, a GGUF file without a kind, and with
+/// the tensor for values that the kind can't hold; `not_ready` if `progress` ended it.
+ADEAD_API
+adead_status adead_convert(const char *model,
+                           const char *file,
+                           const adead_convert_options *opts);
 
 #ifdef __cplusplus
 }  // extern "C"

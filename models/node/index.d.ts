@@ -1,3 +1,5 @@
+/// <reference lib="esnext.disposable" />
+
 /** How to open a model. */
 export interface OpenOptions {
   /**
@@ -89,6 +91,11 @@ export interface TextOptions {
   chunk?: number | null
   /** Whether the file is mapped instead of read. It must not change while the generator lives. */
   map?: boolean | null
+  /**
+   * Called with the number of bytes that are read, and of all, as the file is read; not for a mapped file. What it throws ends
+   * the work and is thrown by the call.
+   */
+  onProgress?: ((read: number, all: number) => void) | null
 }
 
 /** How text is generated. Without options the most likely tokens are taken. docs/text-generation.md has the steps of sampling. */
@@ -117,6 +124,15 @@ export interface GenerateOptions {
   sequence?: number | bigint | null
 }
 
+/** How a text of one prompt is generated. */
+export interface TextGenerateOptions extends GenerateOptions {
+  /**
+   * Called with the number of the prompt's tokens that are computed, and of all, after each chunk. What it throws ends the text
+   * and is thrown by the call.
+   */
+  onProgress?: ((computed: number, all: number) => void) | null
+}
+
 /** A message of a conversation. */
 export interface Message {
   /** The speaker: "system", "user" or "assistant", or another name that the model's chat template knows. */
@@ -142,15 +158,20 @@ export class TextStream implements AsyncIterableIterator<string> {
   [Symbol.asyncIterator](): this
   /** Computes the next piece on another thread. Only then is the prompt computed. */
   next(): Promise<IteratorResult<string, undefined>>
-  /** Ends the stream: no piece comes afterwards. A loop that ends early calls it. */
+  /**
+   * Ends the stream and frees its memory, at once or when the piece that is being computed is there. No piece comes afterwards. A
+   * loop that ends early calls it.
+   */
   return(): Promise<IteratorResult<string, undefined>>
+  /** `return()`, for `await using`. */
+  [Symbol.asyncDispose](): Promise<void>
   /** What is generated so far; all of it behind the last piece. `not_ready` while a piece is computed. */
   readonly generation: Generation
 }
 
 /**
  * A model that writes text, in a GGUF file. Calls may run at the same time. Functions that end in `Async` compute on another thread.
- * Its memory goes when the collector has found that nothing refers to it, in the next turn of the event loop.
+ * `close` frees its memory, or else the collector.
  */
 export class TextGenerator {
   private constructor()
@@ -160,6 +181,13 @@ export class TextGenerator {
    */
   static open(path: string, options?: TextOptions | null): TextGenerator
   static openAsync(path: string, options?: TextOptions | null): Promise<TextGenerator>
+  /**
+   * Frees the model's memory, when calls and streams that are under way have ended. Later calls are `invalid_argument`. Closing
+   * again does nothing.
+   */
+  close(): void
+  /** `close()`, for `using`. */
+  [Symbol.dispose](): void
   /** The most tokens of a sequence, prompt and answer together. */
   readonly contextLength: number
   /** The number of different tokens. */
@@ -174,18 +202,24 @@ export class TextGenerator {
    * Generates the text that follows a prompt. `invalid_argument` for a prompt without tokens or with more than the context length,
    * and for options outside their ranges.
    */
-  generate(prompt: string, options?: GenerateOptions | null): Generation
-  generateAsync(prompt: string, options?: GenerateOptions | null): Promise<Generation>
+  generate(prompt: string, options?: TextGenerateOptions | null): Generation
+  generateAsync(prompt: string, options?: TextGenerateOptions | null): Promise<Generation>
+  /**
+   * Generates texts for several prompts at once, which is faster than one by one. Every text has the bits that it has alone, with
+   * the number of its sequence: that of the options plus the number of its prompt.
+   */
+  generateBatch(prompts: readonly string[], options?: GenerateOptions | null): Generation[]
+  generateBatchAsync(prompts: readonly string[], options?: GenerateOptions | null): Promise<Generation[]>
   /** Generates the text that follows a prompt piece by piece. */
-  stream(prompt: string, options?: GenerateOptions | null): TextStream
+  stream(prompt: string, options?: TextGenerateOptions | null): TextStream
   /**
    * Generates an answer to messages, which the model's chat template writes as a prompt. `unsupported` if the file has no chat
    * template, `invalid_argument` if the template refuses the messages.
    */
-  chat(messages: readonly Message[], options?: GenerateOptions | null): Generation
-  chatAsync(messages: readonly Message[], options?: GenerateOptions | null): Promise<Generation>
+  chat(messages: readonly Message[], options?: TextGenerateOptions | null): Generation
+  chatAsync(messages: readonly Message[], options?: TextGenerateOptions | null): Promise<Generation>
   /** Generates an answer to messages piece by piece. */
-  chatStream(messages: readonly Message[], options?: GenerateOptions | null): TextStream
+  chatStream(messages: readonly Message[], options?: TextGenerateOptions | null): TextStream
   /** The tokens of a text. The text of a special token, such as `<|im_start|>`, becomes that token. */
   tokenize(text: string): number[]
   /** The text of tokens. Special tokens have none; bytes that are not UTF-8 become U+FFFD. */
@@ -200,6 +234,38 @@ export class TextGenerator {
   embed(text: string): Float32Array
   embedAsync(text: string): Promise<Float32Array>
 }
+
+/** A format of quantised blocks. */
+export type BlockFormat = 'q8_0' | 'q4_0' | 'q4_1' | 'q5_0' | 'q5_1' | 'q4_k' | 'q5_k' | 'q6_k'
+
+/**
+ * Writes values as blocks of a format. Rows of a matrix may be written together: the result has the bytes of what adead's
+ * `quantizedMatmul` takes as a u8 tensor `[rows, bytes of a row]`. The same values give the same bytes everywhere.
+ *
+ * `shape_mismatch` if the values are not whole blocks, `invalid_argument` with the position for a value that is NaN or infinite, and
+ * for a block whose scale is beyond 65504.
+ */
+export function quantize(values: Float32Array, format: BlockFormat): Uint8Array
+/** `quantize` on another thread, of a copy. */
+export function quantizeAsync(values: Float32Array, format: BlockFormat): Promise<Uint8Array>
+
+/** How a model is converted. */
+export interface ConvertOptions {
+  /** How matrices are stored. Without it as a folder has them; a GGUF file needs it. */
+  kind?: BlockFormat | 'f32' | 'f16' | 'bf16' | null
+}
+
+/**
+ * Writes a model as a GGUF file: a folder of Hugging Face, such as SmolLM2-135M-Instruct, or another GGUF file. The file appears when
+ * it is complete, and then replaces a file of that name. The same model gives the same bytes everywhere. Returns notes for the user:
+ * tensors that are stored in another way, what a GGUF file can't say.
+ *
+ * `io` for a file that is missing or can't be read or written, `invalid_argument` and `shape_mismatch` for a malformed one,
+ * `unsupported` for a model of another kind.
+ */
+export function convert(model: string, file: string, options?: ConvertOptions | null): string[]
+/** `convert` on another thread. */
+export function convertAsync(model: string, file: string, options?: ConvertOptions | null): Promise<string[]>
 
 /** The name of a status. */
 export type StatusName =

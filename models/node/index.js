@@ -1,10 +1,11 @@
 'use strict'
 
 // Models for Node.js. The native module opens models and computes. This file has the public classes of sentence embeddings, and
-// streams of sentences; text.js has text generation.
+// streams of sentences; text.js has text generation, gguf.js GGUF files.
 
 const native = require('./load.js')
 const { AdeadError, checkText, named, refused } = require('./errors.js')
+const gguf = require('./gguf.js')
 const { TextGenerator, TextStream } = require('./text.js')
 
 /** Sentences of a part at most, and of the first one, which somebody waits for; characters after which no more are taken. */
@@ -139,4 +140,4 @@ class SentenceEncoder {
   }
 }
 
-module.exports = { AdeadError, Embeddings, SentenceEncoder, TextGenerator, TextStream }
+module.exports = { AdeadError, Embeddings, SentenceEncoder, TextGenerator, TextStream, ...gguf }

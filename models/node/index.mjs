@@ -1,4 +1,5 @@
 import models from './index.js'
 
 export const { AdeadError, Embeddings, SentenceEncoder, TextGenerator, TextStream } = models
+export const { convert, convertAsync, quantize, quantizeAsync } = models
 export default models

@@ -30,15 +30,50 @@ function checkMessages(messages) {
   })
 }
 
+function checkPrompts(prompts) {
+  if (!Array.isArray(prompts)) throw refused(`prompts must be an array; they are ${named(prompts)}`)
+  prompts.forEach((prompt, number) => checkText(prompt, `prompt ${number}`))
+}
+
 const array = (tokens) => (ArrayBuffer.isView(tokens) ? Array.from(tokens) : tokens)
+
+/** The function that options ask to be told of progress, and the options without it. */
+function progressOf(given) {
+  // The native module refuses what is no object.
+  if (typeof given !== 'object' || given === null) return [undefined, given ?? undefined]
+  const { onProgress, ...options } = present(given)
+  if (onProgress !== undefined && typeof onProgress !== 'function') {
+    throw refused(`onProgress must be a function; it is ${named(onProgress)}`)
+  }
+  return [onProgress, options]
+}
+
+/** Computes a stream's prompt, and tells its progress. What `told` throws ends the work. */
+function computePrompt(stream, told) {
+  for (let part; (part = stream.advancePrompt()); ) told(...part)
+}
+
+async function computePromptAsync(stream, told) {
+  for (let part; (part = await stream.advancePromptAsync()); ) told(...part)
+}
 
 class TextStream {
   #native
+  /** Called with the progress of the prompt, until all of it is computed. */
+  #told
+  #promptTokens
+  /** Of the prompt's chunks but the last. */
+  #prompt
   #closed = false
 
-  constructor(stream) {
+  constructor(stream, told) {
     if (!(stream instanceof native.TextStream)) throw refused('a stream is made by a generator: generator.stream(prompt)')
     this.#native = stream
+    if (!told) return
+    const { promptTokens, finish } = stream.generation()
+    this.#promptTokens = promptTokens
+    // A text without tokens needs no prompt.
+    if (finish === null) this.#told = told
   }
 
   [Symbol.asyncIterator]() {
@@ -46,17 +81,65 @@ class TextStream {
   }
 
   async next() {
+    // Several pieces may be asked for at once: the first one begins the prompt, and all wait for it.
+    if (this.#told && !this.#closed) await (this.#prompt ??= this.#begin())
     const value = this.#closed ? null : await this.#native.nextAsync()
+    this.#tellAll()
     return value === null ? { value: undefined, done: true } : { value, done: false }
+  }
+
+  async #begin() {
+    try {
+      await computePromptAsync(this.#native, this.#told)
+    } catch (error) {
+      await this.return()
+      throw error
+    }
+  }
+
+  /** The prompt's last chunk was computed with the first piece. */
+  #tellAll() {
+    const told = this.#told
+    this.#told = undefined
+    if (!this.#closed) told?.(this.#promptTokens, this.#promptTokens)
   }
 
   async return(value) {
     this.#closed = true
+    if (!this.#native.close()) await this.#native.closeAsync()
     return { value, done: true }
   }
 
   get generation() {
     return this.#native.generation()
+  }
+}
+
+/** Tells that the prompt is computed. A text without tokens needs none. */
+function tellAll({ promptTokens, tokens }, told) {
+  if (tokens.length > 0) told?.(promptTokens, promptTokens)
+}
+
+/** A stream's whole text. The prompt's last chunk is computed with the first token. */
+function whole(stream, told) {
+  try {
+    if (told) computePrompt(stream, told)
+    const answer = stream.whole()
+    tellAll(answer, told)
+    return answer
+  } finally {
+    stream.close()
+  }
+}
+
+async function wholeAsync(stream, told) {
+  try {
+    if (told) await computePromptAsync(stream, told)
+    const answer = await stream.wholeAsync()
+    tellAll(answer, told)
+    return answer
+  } finally {
+    stream.close()
   }
 }
 
@@ -68,13 +151,25 @@ class TextGenerator {
     this.#native = generator
   }
 
-  static open(path, options) {
-    return new TextGenerator(native.Generator.open(path, present(options)))
+  static open(path, given) {
+    const [told, options] = progressOf(given)
+    if (!told || options.map) return new TextGenerator(native.Generator.open(path, options))
+    const loading = native.Loading.begin(path)
+    for (let part; (part = loading.step()); ) told(...part)
+    return new TextGenerator(loading.finish(options))
   }
 
   // A promise rejects with what is wrong with its arguments, instead of throwing it.
-  static async openAsync(path, options) {
-    return new TextGenerator(await native.Generator.openAsync(path, present(options)))
+  static async openAsync(path, given) {
+    const [told, options] = progressOf(given)
+    if (!told || options.map) return new TextGenerator(await native.Generator.openAsync(path, options))
+    const loading = native.Loading.begin(path)
+    for (let part; (part = await loading.stepAsync()); ) told(...part)
+    return new TextGenerator(await loading.finishAsync(options))
+  }
+
+  close() {
+    this.#native.close()
   }
 
   get contextLength() {
@@ -97,34 +192,50 @@ class TextGenerator {
     return this.#native.device
   }
 
-  generate(prompt, options) {
+  generate(prompt, given) {
     checkText(prompt, 'the prompt')
-    return this.#native.generate(prompt, checked(options))
+    const [told, options] = progressOf(given)
+    return whole(this.#native.stream(prompt, checked(options)), told)
   }
 
-  async generateAsync(prompt, options) {
+  async generateAsync(prompt, given) {
     checkText(prompt, 'the prompt')
-    return this.#native.generateAsync(prompt, checked(options))
+    const [told, options] = progressOf(given)
+    return wholeAsync(await this.#native.streamAsync(prompt, checked(options)), told)
   }
 
-  stream(prompt, options) {
+  generateBatch(prompts, options) {
+    checkPrompts(prompts)
+    return this.#native.batch(prompts, checked(options))
+  }
+
+  async generateBatchAsync(prompts, options) {
+    checkPrompts(prompts)
+    return this.#native.batchAsync(prompts, checked(options))
+  }
+
+  stream(prompt, given) {
     checkText(prompt, 'the prompt')
-    return new TextStream(this.#native.stream(prompt, checked(options)))
+    const [told, options] = progressOf(given)
+    return new TextStream(this.#native.stream(prompt, checked(options)), told)
   }
 
-  chat(messages, options) {
+  chat(messages, given) {
     checkMessages(messages)
-    return this.#native.answer(messages, checked(options))
+    const [told, options] = progressOf(given)
+    return whole(this.#native.chat(messages, checked(options)), told)
   }
 
-  async chatAsync(messages, options) {
+  async chatAsync(messages, given) {
     checkMessages(messages)
-    return this.#native.answerAsync(messages, checked(options))
+    const [told, options] = progressOf(given)
+    return wholeAsync(await this.#native.chatAsync(messages, checked(options)), told)
   }
 
-  chatStream(messages, options) {
+  chatStream(messages, given) {
     checkMessages(messages)
-    return new TextStream(this.#native.chat(messages, checked(options)))
+    const [told, options] = progressOf(given)
+    return new TextStream(this.#native.chat(messages, checked(options)), told)
   }
 
   tokenize(text) {
@@ -163,6 +274,16 @@ class TextGenerator {
     checkText(text, 'the text')
     return this.#native.embedAsync(text)
   }
+}
+
+// `using model = …` and `await using stream = …`, where the language has them.
+const method = (value) => ({ value, configurable: true, writable: true })
+if (Symbol.dispose) Object.defineProperty(TextGenerator.prototype, Symbol.dispose, method(TextGenerator.prototype.close))
+if (Symbol.asyncDispose) {
+  const end = async function () {
+    await this.return()
+  }
+  Object.defineProperty(TextStream.prototype, Symbol.asyncDispose, method(end))
 }
 
 module.exports = { TextGenerator, TextStream }

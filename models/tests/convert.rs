@@ -2,7 +2,7 @@
 
 mod common;
 
-use adead::BlockFormat;
+use adead::{BlockFormat, Error, Result, Status};
 use adead_models::TextGenerator;
 use adead_models::convert::Conversion;
 use adead_models::gguf::{Gguf, Header, Kind, Value, quantize};
@@ -328,4 +328,40 @@ fn special_tokens_come_from_several_files() {
     let gguf = written(folder.convert(None).unwrap());
     assert_eq!(*gguf.require::<Vec<&str>>("tokenizer.ggml.tokens").unwrap().last().unwrap(), "[PAD280]");
     assert_eq!(*gguf.require::<Vec<i32>>("tokenizer.ggml.token_type").unwrap().last().unwrap(), 5);
+}
+
+#[test]
+fn a_file_appears_when_it_is_complete() {
+    let place = Folder::copy("whole", "llama-hf");
+    let path = place.path("new.gguf");
+    let names = || std::fs::read_dir(&place.0).unwrap().map(|entry| entry.unwrap().file_name()).collect::<Vec<_>>();
+    let before = names();
+    let plan = |kind| Conversion::from_path(folder("llama"), kind).unwrap();
+    let stop = || Error::new(Status::NotReady, "enough");
+    assert_eq!(plan(None).write_file(&path, |_, _| Err(stop())).unwrap_err().message(), "enough");
+    assert_eq!(names(), before);
+    plan(Some(Kind::F32)).write_file(&path, |_, _| Ok(())).unwrap();
+    let bytes = of_folder("llama", Kind::F32).write(Vec::new(), |_, _| Ok(())).unwrap();
+    assert!(std::fs::read(&path).unwrap() == bytes);
+    // A file becomes another one, in its own place too.
+    Conversion::from_path(&path, Some(Kind::Q8_0)).unwrap().write_file(&path, |_, _| Ok(())).unwrap();
+    assert!(TextGenerator::open(&path).is_ok() && std::fs::read(&path).unwrap().len() < bytes.len());
+
+    let refused = |result: Result<Conversion>| result.map(|_| ()).unwrap_err();
+    assert_eq!(refused(Conversion::from_path(&path, None)).status(), Status::InvalidArgument);
+    assert_eq!(refused(Conversion::from_path(place.path("nowhere"), None)).status(), Status::Io);
+    let nowhere = plan(None).write_file(place.path("none/new.gguf"), |_, _| Ok(())).unwrap_err();
+    assert!(nowhere.status() == Status::Io && nowhere.message().contains("new.gguf"), "{nowhere}");
+    assert_eq!(plan(None).write_file(&place.0, |_, _| Ok(())).unwrap_err().status(), Status::Io);
+}
+
+#[test]
+fn kinds_have_names() {
+    for kind in Kind::ALL {
+        assert_eq!(kind.to_string().parse::<Kind>().unwrap(), kind);
+        assert_eq!(kind.to_string().to_lowercase().parse::<Kind>().unwrap(), kind);
+    }
+    let error = "q3_k".parse::<Kind>().unwrap_err();
+    assert_eq!(error.status(), Status::InvalidArgument);
+    assert!(error.message().contains("no kind of values 'q3_k': it must be one of f32, f16"), "{error}");
 }

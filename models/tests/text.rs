@@ -3,8 +3,9 @@
 mod common;
 
 use adead::device::Isa;
-use adead::{Context, ContextOptions};
+use adead::{Context, ContextOptions, Status};
 use adead_models::TextGenerator;
+use adead_models::gguf::Reading;
 use adead_models::text::{Finish, GenerateOptions, Generation, OpenOptions, Sampling};
 use common::{bits, cpu, gpus, npy_at, open, text};
 use std::sync::{Arc, Mutex};
@@ -232,6 +233,31 @@ fn an_embedding_is_the_mean_of_hidden_states() {
     assert_eq!((embedding.len(), model.width()), (32, 32));
     assert_eq!(bits(&on("qwen3", cpu(3), 2).embed("the ferry came in").unwrap()), bits(&embedding));
     assert_ne!(bits(&model.embed("the ferry").unwrap()), bits(&embedding));
+}
+
+#[test]
+fn a_file_may_be_read_and_a_prompt_computed_part_by_part() {
+    let path = text("llama.gguf");
+    let size = std::fs::metadata(&path).unwrap().len();
+    let mut reading = Reading::begin(&path).unwrap();
+    assert_eq!(reading.step().unwrap(), Some((size, size)));
+    assert_eq!(reading.step().unwrap(), None);
+    let options = OpenOptions { chunk: Some(10), ..Default::default() };
+    let model = TextGenerator::from_gguf(reading.finish().unwrap(), &options).unwrap();
+    assert_eq!(Reading::begin("no such file").unwrap_err().status(), Status::Io);
+    let other = Reading::begin(text("make_tiny.py")).unwrap().finish();
+    assert!(other.map(|_| ()).unwrap_err().message().contains("make_tiny.py"));
+
+    let options = self::options(20, WARM);
+    let prompt = "x".repeat(30);
+    let mut stream = model.stream(&prompt, &options).unwrap();
+    assert_eq!(stream.advance_prompt().unwrap(), Some(10));
+    assert_eq!(stream.advance_prompt().unwrap(), Some(20));
+    assert_eq!(stream.advance_prompt().unwrap(), None);
+    assert_eq!(stream.advance_prompt().unwrap(), None);
+    assert_eq!(stream.collect_all().unwrap(), model.generate(&prompt, &options).unwrap());
+    let mut none = model.stream(&prompt, &GenerateOptions { max_tokens: 0, ..Default::default() }).unwrap();
+    assert_eq!(none.advance_prompt().unwrap(), None);
 }
 
 #[test]

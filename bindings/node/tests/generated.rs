@@ -343,6 +343,7 @@ fn packages() {
             "index.d.ts",
             "index.d.mts",
             "errors.js",
+            "gguf.js",
             "load.js",
             "platform.js",
             "text.js",

@@ -12,8 +12,11 @@ threadlocal var mine = false;
 /// Returns the error text of the last call that failed on this thread. Valid until the next one
 /// fails.
 pub fn lastError() [:0]const u8 {
-    return if (mine) std.mem.span(@as([*:0]const u8, &own)) else std.mem.span(c.adead_last_error());
+    return if (mine) std.mem.span(@as([*:0]const u8, &own)) else std.mem.span(last_error());
 }
+
+/// Each library has a text of its own. The header of models has the function of that library.
+const last_error = if (@hasDecl(c, "adead_models_last_error")) c.adead_models_last_error else c.adead_last_error;
 
 /// Notes that a call of the library failed, so that its text is the last one.
 pub fn ofLibrary() void {

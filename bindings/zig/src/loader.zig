@@ -2,9 +2,9 @@
 
 const std = @import("std");
 const c = @import("c");
+const callback = @import("callback.zig");
 const enums = @import("enums.zig");
 const failure = @import("failure.zig");
-const overlap = @import("overlap.zig");
 const Allocator = std.mem.Allocator;
 const Error = enums.Error;
 const check = enums.check;
@@ -25,7 +25,7 @@ pub fn DataLoader(comptime Source: type) type {
 
         const Self = @This();
         /// The errors of next(), including those of `make`.
-        pub const Errors = Error || overlap.ErrorsOf(Make);
+        pub const Errors = Error || callback.ErrorsOf(Make);
 
         /// The state of the callback that the library's thread calls. The library passes an item on as its address.
         const Asked = struct {
@@ -34,7 +34,7 @@ pub fn DataLoader(comptime Source: type) type {
             /// `ahead` + 1 items. The one after the newest is being made; the consumer holds the one before the oldest.
             items: []Item,
             made: usize = 0,
-            failed: overlap.Kept(Errors) = .{},
+            failed: callback.Kept(Errors) = .{},
 
             fn next(batch: ?*c.adead_batch, user: ?*anyopaque) callconv(.c) c.adead_status {
                 const self: *Asked = @ptrCast(@alignCast(user));
@@ -77,7 +77,7 @@ pub fn DataLoader(comptime Source: type) type {
             var bytes: usize = 0;
             var data: ?*const anyopaque = null;
             const status = c.adead_loader_next(self.handle, &data, &bytes);
-            if (status == overlap.kept_error) return self.asked.failed.say();
+            if (status == callback.kept_error) return self.asked.failed.say();
             try check(status);
             return @ptrCast(@alignCast(@constCast(data orelse return null)));
         }

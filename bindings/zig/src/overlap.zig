@@ -3,6 +3,7 @@
 
 const std = @import("std");
 const c = @import("c");
+const callback = @import("callback.zig");
 const enums = @import("enums.zig");
 const failure = @import("failure.zig");
 const gpu = @import("gpu.zig");
@@ -12,13 +13,14 @@ const Context = @import("context.zig").Context;
 const Error = enums.Error;
 const call = @import("call.zig");
 const check = enums.check;
+const ErrorFree = callback.ErrorFree;
+const ErrorsOf = callback.ErrorsOf;
+const Kept = callback.Kept;
+const kept_error = callback.kept_error;
 const Stream = gpu.Stream;
 
 /// The most batches in flight at once.
 pub const max_depth = c.ADEAD_OVERLAP_MAX_DEPTH;
-
-/// The status that a callback returns when an error was kept for the caller. The library has no such status.
-pub const kept_error: c.adead_status = -1;
 
 /// The objects for a batch's work. They are valid only during the call, and the library owns the buffers.
 pub const Stage = struct {
@@ -147,39 +149,5 @@ pub fn Overlap(comptime Source: type) type {
             const first: [*]const u8 = @ptrCast(data orelse return null);
             return .{ .index = index, .bytes = first[0..bytes] };
         }
-    };
-}
-
-/// An error of a callback, with its text, until it is returned to the caller.
-pub fn Kept(comptime Errors: type) type {
-    return struct {
-        err: ?Errors = null,
-        text: failure.Kept = .{},
-
-        pub fn keep(self: *@This(), err: Errors) c.adead_status {
-            self.text.keep();
-            self.err = err;
-            return kept_error;
-        }
-        pub fn say(self: *@This()) Errors {
-            self.text.say();
-            return self.err.?;
-        }
-    };
-}
-
-/// The errors of a function's return type.
-pub fn ErrorsOf(comptime Returned: type) type {
-    return switch (@typeInfo(Returned)) {
-        .error_union => |it| it.error_set,
-        else => error{},
-    };
-}
-
-/// The return type of a function without its errors.
-pub fn ErrorFree(comptime Returned: type) type {
-    return switch (@typeInfo(Returned)) {
-        .error_union => |it| it.payload,
-        else => Returned,
     };
 }

@@ -2,7 +2,7 @@
 
 use adead_c_support::pointers::{Out, reference};
 use adead_c_support::{guard, guard_destroy};
-use adead_models::text::{Finish, TextStream};
+use adead_models::text::{Finish, Generation, TextStream};
 use std::ffi::c_char;
 
 /// What a call returns, as in adead.h.
@@ -28,6 +28,17 @@ impl adead_generation {
             tokens: stream.tokens().to_vec(),
             finish: number(stream.finish()),
             prompt_tokens: stream.prompt_tokens(),
+        }
+    }
+}
+
+impl From<Generation> for adead_generation {
+    fn from(whole: Generation) -> adead_generation {
+        adead_generation {
+            text: with_nul(&whole.text),
+            tokens: whole.tokens,
+            finish: number(Some(whole.finish)),
+            prompt_tokens: whole.prompt_tokens,
         }
     }
 }

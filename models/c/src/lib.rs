@@ -10,6 +10,7 @@
 #![allow(clippy::missing_safety_doc)]
 
 mod blocks;
+mod conversion;
 mod encoder;
 mod generation;
 mod generator;

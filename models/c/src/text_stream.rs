@@ -132,6 +132,35 @@ pub unsafe extern "C" fn adead_text_chat(
     })
 }
 
+/// Generates texts for `count` prompts at once, which is faster than one by one, and writes a generation for each to `out`, which has
+/// room for `count` of them. Every text has the bits that it has alone, with the number of its sequence: that of the options plus the
+/// number of its prompt. `opts` may be NULL.
+///
+/// The errors are those of `adead_text_generate`, for any of the prompts. After an error `out` is unchanged.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn adead_text_generate_batch(
+    generator: *const adead_text_generator,
+    prompts: *const *const c_char,
+    count: usize,
+    opts: *const adead_generate_options,
+    out: *mut *mut adead_generation,
+) -> adead_status {
+    guard(|| {
+        // SAFETY: the caller vouches for the pointers.
+        let (generator, prompts, options) =
+            unsafe { (reference(generator, "generator")?, array(prompts, count, "prompts")?, generate_options(opts)?) };
+        // SAFETY: as above.
+        let each = |(number, &prompt): (usize, &*const c_char)| unsafe { text(prompt, &format!("prompt {number}")) };
+        let prompts = prompts.iter().enumerate().map(each).collect::<Result<Vec<_>>>()?;
+        // SAFETY: as above; checked before the work.
+        let out = (0..count).map(|number| unsafe { Out::new(out.wrapping_add(number), "out") });
+        let out = out.collect::<Result<Vec<_>>>()?;
+        let whole = generator.generator.generate_batch(&prompts, &options)?;
+        out.into_iter().zip(whole).for_each(|(out, whole)| out.give(whole.into()));
+        Ok(())
+    })
+}
+
 /// # Safety
 /// The pointers are NULL or valid, and texts end with NUL.
 unsafe fn begin(

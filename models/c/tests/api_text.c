@@ -241,6 +241,38 @@ static void chats(void) {
   CHECK(!answer);
 }
 
+/* Texts together have the bits that each has alone. */
+static void batches(void) {
+  enum { COUNT = 3 };
+  const char *prompts[COUNT] = {"the ferry", "came in", "a rather longer prompt than the others"};
+  adead_generate_options options = warm();
+  adead_generation *together[COUNT] = {NULL, NULL, NULL}, *alone = NULL;
+  const char *text = NULL, *other = NULL;
+  const uint32_t *tokens = NULL, *others = NULL;
+  size_t count = 0, i;
+  OK(adead_text_generate_batch(generator, prompts, COUNT, &options, together));
+  for (i = 1; i < COUNT; i++) {
+    options.sequence = i;
+    OK(adead_text_generate(generator, prompts[i], &options, NULL, NULL, &alone));
+    OK(adead_generation_text(alone, &text, NULL));
+    OK(adead_generation_text(together[i], &other, NULL));
+    OK(adead_generation_tokens(alone, &tokens, &count));
+    OK(adead_generation_tokens(together[i], &others, &count));
+    CHECK(!strcmp(text, other) && count == MOST && !memcmp(tokens, others, count * sizeof *tokens));
+    adead_generation_destroy(alone);
+    adead_generation_destroy(together[i]);
+  }
+  check_answer(together[0]);
+  OK(adead_text_generate_batch(generator, NULL, 0, NULL, NULL));
+  FAILS(adead_text_generate_batch(generator, prompts, COUNT, NULL, NULL), ADEAD_INVALID_ARGUMENT, "out is NULL");
+  together[0] = NULL;
+  prompts[1] = NULL;
+  FAILS(adead_text_generate_batch(generator, prompts, COUNT, NULL, together), ADEAD_INVALID_ARGUMENT, "prompt 1 is NULL");
+  prompts[1] = "";
+  FAILS(adead_text_generate_batch(generator, prompts, COUNT, NULL, together), ADEAD_INVALID_ARGUMENT, "no tokens");
+  CHECK(!together[0]);
+}
+
 static void tokens_and_scores(void) {
   const char *ferry = "the ferry came in";
   uint32_t tokens[32];
@@ -376,6 +408,7 @@ int main(void) {
   streams();
   stop_texts();
   chats();
+  batches();
   tokens_and_scores();
   errors();
   options_of_a_generator();

@@ -16,6 +16,7 @@ const SOURCES: &[&str] = &[
     "text_stream",
     "scores",
     "blocks",
+    "conversion",
 ];
 
 const CONSTANTS: &str = "
@@ -33,6 +34,9 @@ const CONSTANTS: &str = "
 
 /// The defaults of adead_generate_options.
 #define ADEAD_GENERATE_OPTIONS_INIT { sizeof(adead_generate_options), 512, NULL, 0, 0, 0.0f, 0, 1.0f, 0.0f, 1.0f, 64, 0, 0 }
+
+/// The defaults of adead_convert_options.
+#define ADEAD_CONVERT_OPTIONS_INIT { sizeof(adead_convert_options), NULL, NULL, NULL, NULL }
 
 // adead_finish: why a text ended.
 enum {

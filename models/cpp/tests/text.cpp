@@ -138,6 +138,21 @@ void chats(const TextGenerator &model) {
   FAILS(Unsupported, unsupported, "no chat template", other.chat(messages));
 }
 
+void batches(const TextGenerator &model) {
+  const std::vector<std::string> prompts{"the ferry", "came in", "a rather longer prompt than the others"};
+  GenerateOptions options = warm();
+  const std::vector<Generation> together = OK(model.generate_batch(prompts, options));
+  CHECK(together.size() == prompts.size() && together[0].text == expected().text);
+  for (std::size_t i = 0; i < prompts.size(); i++) {
+    options.sequence = i;
+    const Generation alone = OK(model.generate(prompts[i], options));
+    CHECK(together[i].text == alone.text && together[i].tokens == alone.tokens && together[i].finish == alone.finish);
+    CHECK(together[i].prompt_tokens == alone.prompt_tokens);
+  }
+  CHECK(OK(model.generate_batch({})).empty());
+  FAILS(InvalidArgument, invalid_argument, "no tokens", model.generate_batch({"a", ""}));
+}
+
 void scores(const TextGenerator &model) {
   const std::string ferry = "the ferry came in";
   const std::vector<std::uint32_t> tokens = OK(model.tokenize(ferry));
@@ -201,6 +216,7 @@ int main() {
   generators(model);
   texts(model);
   chats(model);
+  batches(model);
   scores(model);
   progress();
   threads(model);

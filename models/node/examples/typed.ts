@@ -1,6 +1,7 @@
 // A program that the TypeScript compiler checks, strictly: ci/node-test compiles and runs it with a model's folder.
 
-import { AdeadError, type Embeddings, SentenceEncoder, type StatusName } from 'adead-models'
+import { AdeadError, type Embeddings, type Generation, SentenceEncoder, type StatusName } from 'adead-models'
+import { quantize, TextGenerator, type TextStream } from 'adead-models'
 
 const folder: string = process.argv[2] ?? 'all-MiniLM-L6-v2'
 
@@ -28,4 +29,17 @@ async function main(): Promise<void> {
   console.log(encoder.device, encoder.width === pair.width, encoder.maxTokens > 2, similar, computed, rows, code, pair.truncated)
 }
 
-void main()
+async function text(file: string): Promise<void> {
+  const blocks: Uint8Array = quantize(new Float32Array(32), 'q8_0')
+  let read = 0
+  const model: TextGenerator = await TextGenerator.openAsync(file, { onProgress: (done) => (read = done) })
+  const both: Generation[] = model.generateBatch(['the ferry', 'came in'], { maxTokens: 3 })
+  const stream: TextStream = model.stream('the ferry', { maxTokens: 3, ignoreEnd: true, onProgress: () => {} })
+  for await (const piece of stream) piece.toUpperCase()
+  const { tokens, finish } = stream.generation
+  await stream[Symbol.asyncDispose]()
+  model[Symbol.dispose]()
+  console.log(blocks.length, both.length, read > 0, tokens.length, finish)
+}
+
+void main().then(() => text(process.argv[3] ?? 'SmolLM2-135M-Instruct.Q4_1.gguf'))

@@ -1,36 +1,64 @@
 //! The text generator.
 
 use crate::encoder::floats;
-use crate::stream::{GenerateOptions, Message, TextStream, ended, whole};
+use crate::stream::{GenerateOptions, Message, TextStream, ended};
 use adead::config::Config;
 use adead::{Context, ContextOptions, Result};
 use adead_models::TextGenerator;
-use adead_models::text::OpenOptions;
+use adead_models::gguf::Reading;
+use adead_models::text::{self, OpenOptions};
 use adead_node_support::args::{Flag, List, Size, Text, Word};
-use adead_node_support::error::guard;
+use adead_node_support::error::{fail, guard};
 use adead_node_support::task::{Job, promise};
 use napi::Env;
-use napi::bindgen_prelude::{AsyncTask, ObjectFinalize, Unknown};
+use napi::bindgen_prelude::{AsyncTask, ObjectFinalize, ToNapiValue, Unknown};
 use napi_derive::napi;
+use std::cell::{Cell, RefCell};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// A model on its device.
 #[napi(custom_finalize)]
 pub struct Generator {
-    inner: TextGenerator,
+    /// `None` once it is closed. In a cell, because promises that are under way borrow the object.
+    inner: RefCell<Option<TextGenerator>>,
     /// What V8 is told that it takes: the bytes of its file, so that the collector runs in time.
-    bytes: i64,
+    bytes: Cell<i64>,
 }
 
+/// A generator and the bytes of its file.
+type Opened = (TextGenerator, i64);
+
 impl Generator {
-    fn new(env: Env, (inner, bytes): (TextGenerator, i64)) -> napi::Result<Generator> {
+    fn new(env: Env, (inner, bytes): Opened) -> napi::Result<Generator> {
         env.adjust_external_memory(bytes)?;
-        Ok(Generator { inner, bytes })
+        Ok(Generator { inner: RefCell::new(Some(inner)), bytes: Cell::new(bytes) })
+    }
+
+    fn opened(&self) -> Result<TextGenerator> {
+        match &*self.inner.borrow() {
+            Some(generator) => Ok(generator.clone()),
+            None => fail!(InvalidArgument, "the generator is closed"),
+        }
+    }
+
+    /// Does work on this thread.
+    fn now<T>(&self, env: Env, work: impl FnOnce(&TextGenerator) -> Result<T>) -> napi::Result<T> {
+        guard(env, || work(&self.opened()?))
+    }
+
+    /// Does work on another thread.
+    fn later<T: Send + 'static, V: ToNapiValue>(
+        &self,
+        work: impl FnOnce(&TextGenerator) -> Result<T> + Send + 'static,
+        finish: impl FnOnce(Env, T) -> napi::Result<V> + Send + 'static,
+    ) -> AsyncTask<Job> {
+        promise(self.opened().map(|generator| move || work(&generator)), finish)
     }
 }
 
 impl ObjectFinalize for Generator {
     fn finalize(self, env: Env) -> napi::Result<()> {
-        env.adjust_external_memory(-self.bytes).map(drop)
+        env.adjust_external_memory(-self.bytes.get()).map(drop)
     }
 }
 
@@ -50,18 +78,23 @@ pub struct GeneratorOptions {
     pub map: Option<Flag>,
 }
 
-/// The generator and the bytes of its file.
-fn open(path: &str, options: &GeneratorOptions) -> Result<(TextGenerator, i64)> {
-    let config = Config::load()?;
-    let device = options.device.as_deref().or(if config.device.is_none() { Some("cpu") } else { None });
-    let threads = options.threads.map(|threads| threads.0 as usize);
-    let wanted = ContextOptions { threads, ..ContextOptions::default() };
-    let wanted = OpenOptions {
-        context: Some(Context::configured(device, &wanted, &config)?),
-        context_length: options.context_length.map(|length| length.0),
-        chunk: options.chunk.map(|tokens| tokens.0),
-        ..OpenOptions::default()
-    };
+impl GeneratorOptions {
+    fn wanted(&self) -> Result<OpenOptions> {
+        let config = Config::load()?;
+        let device = self.device.as_deref().or(if config.device.is_none() { Some("cpu") } else { None });
+        let threads = self.threads.map(|threads| threads.0 as usize);
+        let wanted = ContextOptions { threads, ..ContextOptions::default() };
+        Ok(OpenOptions {
+            context: Some(Context::configured(device, &wanted, &config)?),
+            context_length: self.context_length.map(|length| length.0),
+            chunk: self.chunk.map(|tokens| tokens.0),
+            ..OpenOptions::default()
+        })
+    }
+}
+
+fn open(path: &str, options: &GeneratorOptions) -> Result<Opened> {
+    let wanted = options.wanted()?;
     let generator = match &options.map {
         // SAFETY: the caller, who asked for it, vouches that the file does not change.
         Some(Flag(true)) => unsafe { TextGenerator::map(path, &wanted) }?,
@@ -69,6 +102,83 @@ fn open(path: &str, options: &GeneratorOptions) -> Result<(TextGenerator, i64)> 
     };
     let bytes = std::fs::metadata(path).map_or(0, |found| found.len());
     Ok((generator, i64::try_from(bytes).unwrap_or(0)))
+}
+
+/// A file that is read part by part, for callers that show their progress. `None` once a generator is made of it.
+#[napi]
+pub struct Loading(Arc<Mutex<(Option<Reading>, u64)>>);
+
+impl Loading {
+    /// Work on it, for any thread.
+    fn work<T, W>(&self, work: W) -> impl FnOnce() -> Result<T> + use<T, W>
+    where
+        W: FnOnce(&mut Option<Reading>, &mut u64) -> Result<T>,
+    {
+        let state = self.0.clone();
+        move || {
+            let (reading, bytes) = &mut *state.lock().unwrap_or_else(PoisonError::into_inner);
+            work(reading, bytes)
+        }
+    }
+}
+
+/// Reads the next part: the bytes read so far, and all.
+fn read(reading: &mut Option<Reading>, bytes: &mut u64) -> Result<Option<Vec<f64>>> {
+    let Some((read, all)) = reading.as_mut().map(Reading::step).transpose()?.flatten() else { return Ok(None) };
+    *bytes = read;
+    Ok(Some(vec![read as f64, all as f64]))
+}
+
+/// Makes the generator of what is read.
+fn loaded(reading: &mut Option<Reading>, bytes: u64, options: &GeneratorOptions) -> Result<Opened> {
+    let Some(reading) = reading.take() else { fail!(InvalidArgument, "the file has become a generator already") };
+    let generator = TextGenerator::from_gguf(reading.finish()?, &options.wanted()?)?;
+    Ok((generator, i64::try_from(bytes).unwrap_or(0)))
+}
+
+#[napi]
+impl Loading {
+    #[napi(factory, ts_args_type = "path: string")]
+    pub fn begin(env: Env, path: Text) -> napi::Result<Loading> {
+        guard(env, || Ok(Loading(Arc::new(Mutex::new((Some(Reading::begin(&*path)?), 0))))))
+    }
+
+    #[napi]
+    pub fn step(&self, env: Env) -> napi::Result<Option<Vec<f64>>> {
+        guard(env, self.work(read))
+    }
+
+    #[napi(ts_return_type = "Promise<number[] | null>")]
+    pub fn step_async(&self) -> AsyncTask<Job> {
+        promise(Ok(self.work(read)), |_, told| Ok(told))
+    }
+
+    #[napi(ts_args_type = "options?: GeneratorOptions")]
+    pub fn finish(&self, env: Env, options: Option<GeneratorOptions>) -> napi::Result<Generator> {
+        let options = options.unwrap_or_default();
+        let opened = guard(env, self.work(|reading, bytes| loaded(reading, *bytes, &options)))?;
+        Generator::new(env, opened)
+    }
+
+    #[napi(ts_args_type = "options?: GeneratorOptions", ts_return_type = "Promise<Generator>")]
+    pub fn finish_async(&self, options: Option<GeneratorOptions>) -> AsyncTask<Job> {
+        let options = options.unwrap_or_default();
+        promise(Ok(self.work(move |reading, bytes| loaded(reading, *bytes, &options))), Generator::new)
+    }
+}
+
+/// Texts, which can go to another thread.
+fn texts(prompts: List<Text>) -> Vec<String> {
+    prompts.0.into_iter().map(String::from).collect()
+}
+
+fn written(messages: List<Message>) -> Vec<text::Message> {
+    messages.0.into_iter().map(Into::into).collect()
+}
+
+/// Whole texts as objects.
+fn all(env: Env, found: Vec<text::Generation>) -> napi::Result<Vec<Unknown<'static>>> {
+    found.into_iter().map(|one| ended(env, one)).collect()
 }
 
 /// Tokens, which can go to another thread.
@@ -89,34 +199,48 @@ impl Generator {
         promise(Ok(move || open(&path, &options.unwrap_or_default())), Generator::new)
     }
 
-    #[napi(getter)]
-    pub fn context_length(&self) -> f64 {
-        self.inner.context_length() as f64
+    /// Frees the model once the work that is under way has ended.
+    #[napi]
+    pub fn close(&self, env: Env) -> napi::Result<()> {
+        self.inner.replace(None);
+        env.adjust_external_memory(-self.bytes.take()).map(drop)
     }
 
     #[napi(getter)]
-    pub fn vocabulary(&self) -> f64 {
-        self.inner.vocabulary() as f64
+    pub fn context_length(&self, env: Env) -> napi::Result<f64> {
+        self.now(env, |generator| Ok(generator.context_length() as f64))
     }
 
     #[napi(getter)]
-    pub fn width(&self) -> f64 {
-        self.inner.width() as f64
+    pub fn vocabulary(&self, env: Env) -> napi::Result<f64> {
+        self.now(env, |generator| Ok(generator.vocabulary() as f64))
     }
 
     #[napi(getter)]
-    pub fn has_chat_template(&self) -> bool {
-        self.inner.has_chat_template()
+    pub fn width(&self, env: Env) -> napi::Result<f64> {
+        self.now(env, |generator| Ok(generator.width() as f64))
     }
 
     #[napi(getter)]
-    pub fn device(&self) -> String {
-        self.inner.context().device_info().id.clone()
+    pub fn has_chat_template(&self, env: Env) -> napi::Result<bool> {
+        self.now(env, |generator| Ok(generator.has_chat_template()))
+    }
+
+    #[napi(getter)]
+    pub fn device(&self, env: Env) -> napi::Result<String> {
+        self.now(env, |generator| Ok(generator.context().device_info().id.clone()))
     }
 
     #[napi(ts_args_type = "prompt: string, options?: GenerateOptions")]
     pub fn stream(&self, env: Env, prompt: Text, options: Option<GenerateOptions>) -> napi::Result<TextStream> {
-        guard(env, || self.inner.stream(&prompt, &options.unwrap_or_default().into())).map(TextStream::new)
+        let options = options.unwrap_or_default().into();
+        self.now(env, |generator| generator.stream(&prompt, &options).map(TextStream::new))
+    }
+
+    #[napi(ts_args_type = "prompt: string, options?: GenerateOptions", ts_return_type = "Promise<TextStream>")]
+    pub fn stream_async(&self, prompt: Text, options: Option<GenerateOptions>) -> AsyncTask<Job> {
+        let options = options.unwrap_or_default().into();
+        self.later(move |generator| generator.stream(&prompt, &options), |_, stream| Ok(TextStream::new(stream)))
     }
 
     #[napi(ts_args_type = "messages: Message[], options?: GenerateOptions")]
@@ -126,83 +250,73 @@ impl Generator {
         messages: List<Message>,
         options: Option<GenerateOptions>,
     ) -> napi::Result<TextStream> {
-        let messages: Vec<_> = messages.0.into_iter().map(Into::into).collect();
-        guard(env, || self.inner.chat_stream(&messages, &options.unwrap_or_default().into())).map(TextStream::new)
+        let (messages, options) = (written(messages), options.unwrap_or_default().into());
+        self.now(env, |generator| generator.chat_stream(&messages, &options).map(TextStream::new))
     }
 
-    #[napi(ts_args_type = "prompt: string, options?: GenerateOptions", ts_return_type = "unknown")]
-    pub fn generate(&self, env: Env, prompt: Text, options: Option<GenerateOptions>) -> napi::Result<Unknown<'static>> {
-        let found = guard(env, || whole(self.inner.stream(&prompt, &options.unwrap_or_default().into())?))?;
-        ended(env, found)
+    #[napi(ts_args_type = "messages: Message[], options?: GenerateOptions", ts_return_type = "Promise<TextStream>")]
+    pub fn chat_async(&self, messages: List<Message>, options: Option<GenerateOptions>) -> AsyncTask<Job> {
+        let (messages, options) = (written(messages), options.unwrap_or_default().into());
+        self.later(move |generator| generator.chat_stream(&messages, &options), |_, stream| Ok(TextStream::new(stream)))
     }
 
-    #[napi(ts_args_type = "prompt: string, options?: GenerateOptions", ts_return_type = "Promise<unknown>")]
-    pub fn generate_async(&self, prompt: Text, options: Option<GenerateOptions>) -> AsyncTask<Job> {
-        let (generator, options) = (self.inner.clone(), options.unwrap_or_default().into());
-        promise(Ok(move || whole(generator.stream(&prompt, &options)?)), ended)
-    }
-
-    #[napi(ts_args_type = "messages: Message[], options?: GenerateOptions", ts_return_type = "unknown")]
-    pub fn answer(
+    #[napi(ts_args_type = "prompts: string[], options?: GenerateOptions", ts_return_type = "unknown[]")]
+    pub fn batch(
         &self,
         env: Env,
-        messages: List<Message>,
+        prompts: List<Text>,
         options: Option<GenerateOptions>,
-    ) -> napi::Result<Unknown<'static>> {
-        let messages: Vec<_> = messages.0.into_iter().map(Into::into).collect();
-        let found = guard(env, || whole(self.inner.chat_stream(&messages, &options.unwrap_or_default().into())?))?;
-        ended(env, found)
+    ) -> napi::Result<Vec<Unknown<'static>>> {
+        let options = options.unwrap_or_default().into();
+        let found = self.now(env, |generator| generator.generate_batch(&texts(prompts), &options))?;
+        all(env, found)
     }
 
-    #[napi(ts_args_type = "messages: Message[], options?: GenerateOptions", ts_return_type = "Promise<unknown>")]
-    pub fn answer_async(&self, messages: List<Message>, options: Option<GenerateOptions>) -> AsyncTask<Job> {
-        let messages: Vec<_> = messages.0.into_iter().map(Into::into).collect();
-        let (generator, options) = (self.inner.clone(), options.unwrap_or_default().into());
-        promise(Ok(move || whole(generator.chat_stream(&messages, &options)?)), ended)
+    #[napi(ts_args_type = "prompts: string[], options?: GenerateOptions", ts_return_type = "Promise<unknown[]>")]
+    pub fn batch_async(&self, prompts: List<Text>, options: Option<GenerateOptions>) -> AsyncTask<Job> {
+        let options = options.unwrap_or_default().into();
+        self.later(move |generator| generator.generate_batch(&texts(prompts), &options), all)
     }
 
     #[napi(ts_args_type = "text: string")]
     pub fn tokenize(&self, env: Env, text: Text) -> napi::Result<Vec<u32>> {
-        guard(env, || self.inner.tokenize(&text))
+        self.now(env, |generator| generator.tokenize(&text))
     }
 
     #[napi(ts_args_type = "tokens: number[]")]
     pub fn detokenize(&self, env: Env, tokens: List<Word>) -> napi::Result<String> {
-        guard(env, || Ok(self.inner.detokenize(&ids(tokens))))
+        self.now(env, |generator| Ok(generator.detokenize(&ids(tokens))))
     }
 
     #[napi(ts_args_type = "text: string")]
     pub fn perplexity(&self, env: Env, text: Text) -> napi::Result<f64> {
-        guard(env, || self.inner.perplexity(&text))
+        self.now(env, |generator| generator.perplexity(&text))
     }
 
     #[napi(ts_args_type = "text: string", ts_return_type = "Promise<number>")]
     pub fn perplexity_async(&self, text: Text) -> AsyncTask<Job> {
-        let generator = self.inner.clone();
-        promise(Ok(move || generator.perplexity(&text)), |_, value| Ok(value))
+        self.later(move |generator| generator.perplexity(&text), |_, value| Ok(value))
     }
 
     #[napi(ts_args_type = "tokens: number[]", ts_return_type = "Float32Array")]
     pub fn logprobs(&self, env: Env, tokens: List<Word>) -> napi::Result<Unknown<'static>> {
-        let found = guard(env, || self.inner.logprobs(&ids(tokens)))?;
+        let found = self.now(env, |generator| generator.logprobs(&ids(tokens)))?;
         floats(env, &found)
     }
 
     #[napi(ts_args_type = "tokens: number[]", ts_return_type = "Promise<Float32Array>")]
     pub fn logprobs_async(&self, tokens: List<Word>) -> AsyncTask<Job> {
-        let generator = self.inner.clone();
-        promise(Ok(move || generator.logprobs(&ids(tokens))), |env, found| floats(env, &found))
+        self.later(move |generator| generator.logprobs(&ids(tokens)), |env, found| floats(env, &found))
     }
 
     #[napi(ts_args_type = "text: string", ts_return_type = "Float32Array")]
     pub fn embed(&self, env: Env, text: Text) -> napi::Result<Unknown<'static>> {
-        let found = guard(env, || self.inner.embed(&text))?;
+        let found = self.now(env, |generator| generator.embed(&text))?;
         floats(env, &found)
     }
 
     #[napi(ts_args_type = "text: string", ts_return_type = "Promise<Float32Array>")]
     pub fn embed_async(&self, text: Text) -> AsyncTask<Job> {
-        let generator = self.inner.clone();
-        promise(Ok(move || generator.embed(&text)), |env, found| floats(env, &found))
+        self.later(move |generator| generator.embed(&text), |env, found| floats(env, &found))
     }
 }

@@ -7,6 +7,7 @@
 
 mod encoder;
 mod generator;
+mod gguf;
 mod stream;
 
 use napi::Env;

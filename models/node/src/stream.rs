@@ -8,7 +8,7 @@ use adead_node_support::task::{Job, promise};
 use napi::bindgen_prelude::{AsyncTask, BigInt, FromNapiValue, Object, Unknown};
 use napi::{Env, JsValue, ValueType, sys};
 use napi_derive::napi;
-use std::sync::{Arc, Mutex, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 /// A number of 64 bits: a bigint, or a number up to 2⁵³ - 1.
 #[derive(Clone, Copy)]
@@ -94,29 +94,57 @@ impl From<Message> for text::Message {
     }
 }
 
-/// A stream and the text of its pieces so far.
-struct State {
-    stream: text::TextStream,
-    text: String,
+/// What is generated, and whether it has ended.
+type Generated = (text::Generation, bool);
+
+/// A stream and the text of its pieces so far, or what it has generated until it was closed.
+enum State {
+    Open { stream: Box<text::TextStream>, text: String },
+    Closed(Generated),
 }
 
 impl State {
-    fn next(&mut self) -> Result<Option<String>> {
-        let piece = self.stream.next().transpose()?;
-        self.text.extend(piece.as_deref());
-        Ok(piece)
+    fn new(stream: text::TextStream) -> State {
+        State::Open { stream: Box::new(stream), text: String::new() }
     }
 
-    /// What is generated so far, and whether it has ended.
-    fn generation(&self) -> (text::Generation, bool) {
-        let finish = self.stream.finish();
-        let generation = text::Generation {
-            text: self.text.clone(),
-            tokens: self.stream.tokens().to_vec(),
-            finish: finish.unwrap_or(text::Finish::MaxTokens),
-            prompt_tokens: self.stream.prompt_tokens(),
-        };
-        (generation, finish.is_some())
+    /// Computes the next piece. Nobody needs the keys and values behind the last one, or behind an error.
+    fn next(&mut self) -> Result<Option<String>> {
+        let State::Open { stream, text } = self else { return Ok(None) };
+        let piece = stream.next().transpose();
+        match &piece {
+            Ok(Some(piece)) => text.push_str(piece),
+            _ => self.close(),
+        }
+        piece
+    }
+
+    /// Computes the next chunk of a long prompt: the tokens computed, and all.
+    fn advance_prompt(&mut self) -> Result<Option<Vec<f64>>> {
+        let State::Open { stream, .. } = self else { return Ok(None) };
+        let computed = stream.advance_prompt()?;
+        Ok(computed.map(|computed| vec![computed as f64, stream.prompt_tokens() as f64]))
+    }
+
+    /// Keeps what is generated, and frees the stream.
+    fn close(&mut self) {
+        *self = State::Closed(self.generation());
+    }
+
+    fn generation(&self) -> Generated {
+        match self {
+            State::Open { stream, text } => {
+                let finish = stream.finish();
+                let generation = text::Generation {
+                    text: text.clone(),
+                    tokens: stream.tokens().to_vec(),
+                    finish: finish.unwrap_or(text::Finish::MaxTokens),
+                    prompt_tokens: stream.prompt_tokens(),
+                };
+                (generation, finish.is_some())
+            }
+            State::Closed(generated) => generated.clone(),
+        }
     }
 }
 
@@ -126,24 +154,46 @@ pub struct TextStream(Arc<Mutex<State>>);
 
 impl TextStream {
     pub(crate) fn new(stream: text::TextStream) -> TextStream {
-        TextStream(Arc::new(Mutex::new(State { stream, text: String::new() })))
+        TextStream(Arc::new(Mutex::new(State::new(stream))))
+    }
+
+    /// Work on the stream, for another thread.
+    fn work<T, W: FnOnce(&mut State) -> Result<T>>(&self, work: W) -> impl FnOnce() -> Result<T> + use<T, W> {
+        let state = self.0.clone();
+        move || work(&mut state.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The state unless another thread computes.
+    fn state(&self) -> Option<MutexGuard<'_, State>> {
+        match self.0.try_lock() {
+            Ok(state) => Some(state),
+            Err(TryLockError::Poisoned(state)) => Some(state.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
+    /// Does work on this thread, unless another one computes.
+    fn now<T>(&self, env: Env, work: impl FnOnce(&mut State) -> Result<T>) -> napi::Result<T> {
+        guard(env, || match self.state() {
+            Some(mut state) => work(&mut state),
+            None => fail!(NotReady, "the stream computes its next piece: await it first"),
+        })
     }
 }
 
-/// A whole text, computed on this thread.
-pub(crate) fn whole(stream: text::TextStream) -> Result<text::Generation> {
-    let mut state = State { stream, text: String::new() };
+/// Computes a whole text.
+fn whole(state: &mut State) -> Result<Generated> {
     while state.next()?.is_some() {}
-    Ok(state.generation().0)
+    Ok(state.generation())
 }
 
-/// A whole text as an object.
+/// A text as an object.
 pub(crate) fn ended(env: Env, generation: text::Generation) -> napi::Result<Unknown<'static>> {
     object(env, (generation, true))
 }
 
 /// A generated text as an object. `finish` is null if it has not ended.
-fn object(env: Env, (generation, ended): (text::Generation, bool)) -> napi::Result<Unknown<'static>> {
+fn object(env: Env, (generation, ended): Generated) -> napi::Result<Unknown<'static>> {
     let mut object = Object::new(&env)?;
     object.set("text", generation.text)?;
     object.set("tokens", generation.tokens)?;
@@ -157,17 +207,54 @@ fn object(env: Env, (generation, ended): (text::Generation, bool)) -> napi::Resu
 impl TextStream {
     #[napi(ts_return_type = "Promise<string | null>")]
     pub fn next_async(&self) -> AsyncTask<Job> {
-        let state = self.0.clone();
-        promise(Ok(move || state.lock().unwrap_or_else(PoisonError::into_inner).next()), |_, piece| Ok(piece))
+        promise(Ok(self.work(State::next)), |_, piece| Ok(piece))
+    }
+
+    #[napi]
+    pub fn advance_prompt(&self, env: Env) -> napi::Result<Option<Vec<f64>>> {
+        self.now(env, State::advance_prompt)
+    }
+
+    #[napi(ts_return_type = "Promise<number[] | null>")]
+    pub fn advance_prompt_async(&self) -> AsyncTask<Job> {
+        promise(Ok(self.work(State::advance_prompt)), |_, told| Ok(told))
+    }
+
+    #[napi(ts_return_type = "unknown")]
+    pub fn whole(&self, env: Env) -> napi::Result<Unknown<'static>> {
+        let found = self.now(env, whole)?;
+        object(env, found)
+    }
+
+    #[napi(ts_return_type = "Promise<unknown>")]
+    pub fn whole_async(&self) -> AsyncTask<Job> {
+        promise(Ok(self.work(whole)), object)
     }
 
     #[napi(ts_return_type = "unknown")]
     pub fn generation(&self, env: Env) -> napi::Result<Unknown<'static>> {
-        let found = guard(env, || match self.0.try_lock() {
-            Ok(state) => Ok(state.generation()),
-            Err(TryLockError::Poisoned(state)) => Ok(state.into_inner().generation()),
-            Err(TryLockError::WouldBlock) => fail!(NotReady, "the stream computes its next piece: await it first"),
-        })?;
+        let found = self.now(env, |state| Ok(state.generation()))?;
         object(env, found)
+    }
+
+    /// Frees the stream, and returns whether that is done: not while another thread computes.
+    #[napi]
+    pub fn close(&self) -> bool {
+        let state = self.state();
+        let free = state.is_some();
+        if let Some(mut state) = state {
+            state.close();
+        }
+        free
+    }
+
+    /// Frees the stream when what is being computed has ended.
+    #[napi(ts_return_type = "Promise<void>")]
+    pub fn close_async(&self) -> AsyncTask<Job> {
+        let close = |state: &mut State| {
+            state.close();
+            Ok(())
+        };
+        promise(Ok(self.work(close)), |_, ()| Ok(()))
     }
 }

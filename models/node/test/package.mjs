@@ -30,6 +30,7 @@ try {
   const quiet = ['--offline', '--omit=optional', '--no-audit', '--no-fund', '--no-update-notifier']
   run('npm', 'install', ...quiet, ...packages.map(({ file }) => file))
   cpSync(tiny, join(project, 'all-MiniLM-L6-v2'), { recursive: true })
+  cpSync(join(source, '../../tests/text/llama.gguf'), join(project, 'SmolLM2-135M-Instruct.Q4_1.gguf'))
 
   const quickstart = readFileSync(join(source, 'examples/quickstart.mjs'), 'utf8')
   const common = quickstart.replace(/^import (.*) from 'adead-models'$/m, "const $1 = require('adead-models')")
@@ -41,12 +42,20 @@ try {
   assert.match(shown, /^64 128 Float32Array\(32\) \[/m)
   assert.equal(run('node', 'quick.cjs'), shown)
 
+  const generate = readFileSync(join(source, 'examples/generate.mjs'), 'utf8')
+  writeFileSync(join(project, 'generate.mjs'), generate)
+  const written = run('node', 'generate.mjs')
+  assert.match(written, /^\d+ tokens, (max_tokens|end)$/m)
+
   writeFileSync(join(project, 'quick.mts'), quickstart)
+  writeFileSync(join(project, 'generate.mts'), generate)
   cpSync(join(source, 'examples/typed.ts'), join(project, 'typed.ts'))
-  writeFileSync(join(project, 'tsconfig.json'), configuration(tools, ['typed.ts', 'quick.mts']))
+  writeFileSync(join(project, 'tsconfig.json'), configuration(tools, ['typed.ts', 'quick.mts', 'generate.mts']))
   run('node', join(tools, 'node_modules/typescript/bin/tsc'))
   assert.equal(run('node', 'out/quick.mjs'), shown)
-  assert.equal(run('node', 'out/typed.js', 'all-MiniLM-L6-v2'), 'cpu true true true 2 2 invalid_argument []\n')
+  assert.equal(run('node', 'out/generate.mjs'), written)
+  const typed = run('node', 'out/typed.js', 'all-MiniLM-L6-v2', 'SmolLM2-135M-Instruct.Q4_1.gguf')
+  assert.equal(typed, 'cpu true true true 2 2 invalid_argument []\n34 2 true 3 max_tokens\n')
 
   // Without the platform's package, the error says so.
   rmSync(join(project, 'node_modules/@adead'), { recursive: true })

@@ -1,7 +1,7 @@
 // The text generator on a small model of tests/text.
 
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { TextGenerator, TextStream } from '../index.mjs'
@@ -74,6 +74,121 @@ test('several pieces may be asked for at once', async () => {
   const pieces = await Promise.all(Array.from({ length: 100 }, () => stream.next()))
   assert.equal(pieces.map(({ value }) => value ?? '').join('').length, text.length)
   assert.deepEqual(stream.generation, answer)
+})
+
+test('the memory of a stream is free when it ends', async () => {
+  // Asked for while a piece is computed: it ends behind that piece.
+  const busy = model.stream('the ferry', warm)
+  const pieces = [busy.next(), busy.next()]
+  await busy.return()
+  const found = await Promise.all(pieces)
+  assert.ok(found.every(({ value }) => value === undefined || text.includes(value)))
+  assert.equal(busy.generation.finish, null)
+  assert.deepEqual(await busy.next(), { value: undefined, done: true })
+  assert.deepEqual(await busy.return('again'), { value: 'again', done: true })
+  // Streams that are kept: their sequences would take 64 MB.
+  const before = process.memoryUsage.rss()
+  const kept = []
+  for (let n = 0; n < 300; n++) {
+    const stream = model.stream('x'.repeat(250), { maxTokens: 5, ignoreEnd: true })
+    kept.push(stream)
+    await stream.next()
+    if (n % 3 === 0) await stream.return()
+    else if (n % 3 === 1) await stream[Symbol.asyncDispose]()
+    else while (!(await stream.next()).done);
+  }
+  const more = process.memoryUsage.rss() - before
+  assert.ok(more < 16e6, `${more} bytes more for ${kept.length} streams`)
+})
+
+test('a closed generator is refused', async () => {
+  const other = TextGenerator.open(path, { device: 'cpu' })
+  const stream = other.stream('the ferry', warm)
+  const whole = other.generateAsync('the ferry', warm)
+  other.close()
+  other[Symbol.dispose]()
+  // What is under way goes on.
+  assert.deepEqual(await whole, answer)
+  const pieces = []
+  for await (const piece of stream) pieces.push(piece)
+  assert.equal(pieces.join(''), text)
+  const calls = [
+    () => other.width,
+    () => other.device,
+    () => other.generate('a'),
+    () => other.generateBatch(['a']),
+    () => other.stream('a'),
+    () => other.chat(messages),
+    () => other.tokenize('a'),
+    () => other.embed('a'),
+  ]
+  for (const call of calls) throws('invalid_argument', /the generator is closed/, call)
+  await rejects('invalid_argument', /the generator is closed/, other.generateAsync('a'))
+  await rejects('invalid_argument', /the generator is closed/, other.perplexityAsync('a b'))
+})
+
+test('progress is told', async () => {
+  const size = statSync(path).size
+  const told = []
+  const onProgress = (...progress) => told.push(progress)
+  const taken = () => told.splice(0)
+  const options = { device: 'cpu', chunk: 10, onProgress }
+  const other = TextGenerator.open(path, options)
+  assert.deepEqual(taken(), [[size, size]])
+  const again = await TextGenerator.openAsync(path, options)
+  assert.deepEqual(taken(), [[size, size]])
+  TextGenerator.open(path, { ...options, map: true })
+  assert.deepEqual(taken(), [])
+
+  const prompt = 'x'.repeat(30)
+  const steps = [[10, 30], [20, 30], [30, 30]]
+  const one = { maxTokens: 1, ignoreEnd: true }
+  const expected = other.generate(prompt, one)
+  assert.deepEqual(taken(), [])
+  assert.deepEqual(other.generate(prompt, { ...one, onProgress }), expected)
+  assert.deepEqual(taken(), steps)
+  assert.deepEqual(await again.generateAsync(prompt, { ...one, onProgress }), expected)
+  assert.deepEqual(taken(), steps)
+  const stream = other.stream(prompt, { ...one, onProgress })
+  await Promise.all([stream.next(), stream.next(), stream.next()])
+  assert.deepEqual(stream.generation, expected)
+  assert.deepEqual(taken(), steps)
+  await other.chatAsync(messages, { ...one, onProgress })
+  const [last] = taken().slice(-1)
+  assert.equal(last[0], last[1])
+  // A text without tokens needs no prompt.
+  other.generate('x', { maxTokens: 0, onProgress })
+  assert.deepEqual(await other.stream('x', { maxTokens: 0, onProgress }).next(), { value: undefined, done: true })
+  other.generate('x', { maxTokens: 1, onProgress: null })
+  assert.deepEqual(taken(), [])
+
+  // What the function throws ends the work.
+  const thrown = new Error('enough')
+  const throwing = () => {
+    throw thrown
+  }
+  assert.throws(() => TextGenerator.open(path, { onProgress: throwing }), thrown)
+  await assert.rejects(TextGenerator.openAsync(path, { onProgress: throwing }), thrown)
+  assert.throws(() => other.generate(prompt, { onProgress: throwing }), thrown)
+  await assert.rejects(other.generateAsync(prompt, { onProgress: throwing }), thrown)
+  const failing = other.stream(prompt, { onProgress: throwing })
+  await assert.rejects(failing.next(), thrown)
+  assert.deepEqual(await failing.next(), { value: undefined, done: true })
+  throws('invalid_argument', /onProgress must be a function; it is of the type number/, () => other.generate('a', { onProgress: 3 }))
+  throws('io', /nowhere/, () => TextGenerator.open(shared('nowhere'), { onProgress }))
+  await rejects('invalid_argument', /make_tiny\.py/, TextGenerator.openAsync(shared('make_tiny.py'), { onProgress }))
+})
+
+test('a batch gives the texts that each prompt gives alone', async () => {
+  const prompts = ['the ferry', 'came in', 'a rather longer prompt than the others']
+  const alone = prompts.map((prompt, sequence) => model.generate(prompt, { ...warm, sequence }))
+  assert.deepEqual(model.generateBatch(prompts, warm), alone)
+  assert.deepEqual(await model.generateBatchAsync(prompts, warm), alone)
+  assert.deepEqual(alone[0], answer)
+  assert.deepEqual(model.generateBatch([]), [])
+  throws('invalid_argument', /no tokens/, () => model.generateBatch(['a', '']))
+  throws('invalid_argument', /prompt 1 must be a string; it is null/, () => model.generateBatch(['a', null]))
+  await rejects('invalid_argument', /prompts must be an array; they are of the type string/, model.generateBatchAsync('a'))
 })
 
 test('stop texts end the text', () => {

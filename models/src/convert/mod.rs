@@ -3,18 +3,17 @@
 //! ```no_run
 //! use adead_models::convert::Conversion;
 //! use adead_models::gguf::Kind;
-//! use std::fs::File;
 //!
-//! let conversion = Conversion::from_folder("SmolLM2-135M-Instruct", Some(Kind::Q8_0))?;
+//! let conversion = Conversion::from_path("SmolLM2-135M-Instruct", Some(Kind::Q8_0))?;
 //! for note in conversion.notes() {
 //!     eprintln!("{note}");
 //! }
-//! # let create = |path| File::create(path).map_err(|error| adead::Error::new(adead::Status::Io, error.to_string()));
-//! conversion.write(create("SmolLM2-135M-Instruct.Q8_0.gguf")?, |_, _| Ok(()))?;
+//! conversion.write_file("SmolLM2-135M-Instruct.Q8_0.gguf", |_, _| Ok(()))?;
 //! # Ok::<(), adead::Error>(())
 //! ```
 
 mod config;
+mod file;
 mod folder;
 mod from_gguf;
 mod json;

@@ -1,6 +1,8 @@
 //! How a tensor's values are stored.
 
+use adead::{Error, Result, Status};
 use std::fmt;
+use std::str::FromStr;
 
 /// How a tensor's values are stored: floats, or blocks of integers with common factors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -126,6 +128,19 @@ impl Kind {
     /// Returns the number of bytes of a block. `None` for an unknown number.
     pub fn block_bytes(self) -> Option<usize> {
         self.row().map(|(.., bytes)| *bytes)
+    }
+}
+
+/// Reads a name of [`Kind::ALL`] in upper or lower case, such as `q4_k`. `invalid_argument` for another one.
+impl FromStr for Kind {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Kind> {
+        let named = |kind: &Kind| kind.name().is_some_and(|known| known.eq_ignore_ascii_case(name));
+        Kind::ALL.into_iter().find(named).ok_or_else(|| {
+            let known = Kind::ALL.map(|kind| kind.to_string().to_ascii_lowercase()).join(", ");
+            Error::new(Status::InvalidArgument, format!("no kind of values '{name}': it must be one of {known}"))
+        })
     }
 }
 

@@ -43,6 +43,7 @@ pub use convert::FromValue;
 pub use kind::Kind;
 pub(crate) use quantize::{Rows, blocks};
 pub use quantize::{quantize, quantize_tensor};
+pub use source::Reading;
 pub use tensor::TensorInfo;
 pub use value::{Value, ValueType};
 pub use write::{Header, Writer};
@@ -108,6 +109,11 @@ impl Gguf {
             Ok(contents) => Ok(Gguf { source, contents }),
             Err(what) => Err(source.error(Status::InvalidArgument, format!("not a valid GGUF file: {what}"))),
         }
+    }
+
+    /// The file's path, or what stands for it.
+    pub(crate) fn path(&self) -> &Path {
+        self.source.path()
     }
 
     /// An error about the file, which it names if it has a path.

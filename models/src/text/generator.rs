@@ -91,7 +91,7 @@ impl TextGenerator {
     /// `io` if the file can't be read, `invalid_argument`, `dtype_mismatch` and `shape_mismatch` if it is malformed, lacks a
     /// tensor or has one of another shape, `unsupported` for a model of another kind, and the errors of opening a device.
     pub fn open_with(path: impl AsRef<Path>, options: &OpenOptions) -> Result<TextGenerator> {
-        TextGenerator::of(Gguf::open(path.as_ref())?, path.as_ref(), options)
+        TextGenerator::from_gguf(Gguf::open(path)?, options)
     }
 
     /// Opens a model as [`open_with`](TextGenerator::open_with) does, and maps the file: weights are read when they are used, and
@@ -104,11 +104,16 @@ impl TextGenerator {
     /// The file must not change while the model lives. If it gets shorter, reading it ends the process with SIGBUS.
     pub unsafe fn map(path: impl AsRef<Path>, options: &OpenOptions) -> Result<TextGenerator> {
         // SAFETY: passed on.
-        TextGenerator::of(unsafe { Gguf::map(path.as_ref()) }?, path.as_ref(), options)
+        TextGenerator::from_gguf(unsafe { Gguf::map(path) }?, options)
     }
 
-    fn of(gguf: Gguf, path: &Path, options: &OpenOptions) -> Result<TextGenerator> {
+    /// Opens a model in a GGUF file that is read or mapped already, such as by a [`Reading`](crate::gguf::Reading).
+    ///
+    /// # Errors
+    /// Those of [`open_with`](TextGenerator::open_with).
+    pub fn from_gguf(gguf: Gguf, options: &OpenOptions) -> Result<TextGenerator> {
         let gguf = Arc::new(gguf);
+        let path = &gguf.path().to_owned();
         let config = Config::read(&gguf, path)?;
         let tokenizer =
             Tokenizer::new(vocabulary(&gguf, path)?).map_err(|error| fault(error.status(), path, error.message()))?;

@@ -46,6 +46,21 @@ impl TextStream {
         Ok(())
     }
 
+    /// Computes the prompt's next chunk if another one follows it. Returns the number of the prompt's tokens that are computed.
+    /// `None` means that what is left fits into one chunk, which is computed with the first token of the answer. The iterator
+    /// computes the chunks too; this is for callers that show their progress.
+    pub fn advance_prompt(&mut self) -> Result<Option<usize>> {
+        let inner: &Inner = self.generator.inner();
+        if self.failed || self.run.finish.is_some() || self.run.left() <= inner.chunk {
+            return Ok(None);
+        }
+        let computed = inner.model.forward(&mut [self.run.step(inner.chunk).0]);
+        self.failed = computed.is_err();
+        computed?;
+        inner.tell(self.run.cache.length(), self.run.tokens.len());
+        Ok(Some(self.run.cache.length()))
+    }
+
     /// Returns the whole text, computing what is left.
     pub fn collect_all(mut self) -> Result<Generation> {
         let text = self.by_ref().collect::<Result<String>>()?;
