@@ -45,6 +45,17 @@ def test_every_language_has_this_answer(model):
     assert model.generate("the ferry", **{**WARM, "sequence": 1}).tokens != TOKENS
 
 
+def test_several_texts_at_once_are_those_alone(model):
+    answers = model.generate_batch(["the ferry", FERRY, "the ferry"], **WARM)
+    assert answers[0] == model.generate("the ferry", **WARM)
+    assert answers[1:] == [model.generate(text, **{**WARM, "sequence": i}) for i, text in ((1, FERRY), (2, "the ferry"))]
+    assert model.generate_batch([]) == []
+    with pytest.raises(TypeError, match="prompts is a str"):
+        model.generate_batch("the ferry")
+    with pytest.raises(adead.InvalidArgumentError, match="has a NUL"):
+        model.generate_batch(["the ferry", "a\0b"])
+
+
 @pytest.mark.parametrize("options", [{"chunk": 1}, {"threads": 1}, {"threads": 3, "chunk": 7}, {"map": True}])
 def test_no_choice_changes_a_bit(options):
     with TextGenerator(str(MODEL), "cpu", **options) as other:

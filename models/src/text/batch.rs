@@ -5,6 +5,7 @@ use super::generator::TextGenerator;
 use super::options::{GenerateOptions, Generation};
 use super::run::Run;
 use super::sampling::Sampling;
+use crate::spread::spread;
 use adead::Result;
 
 /// Sequences under way at once at most; others begin when one ends.
@@ -48,9 +49,25 @@ impl TextGenerator {
             let Some(hidden) = inner.model.forward(&mut steps)? else { continue };
             let logits = inner.model.logits(&hidden)?;
             let rows = logits.as_slice::<f32>()?.chunks_exact(inner.model.vocabulary());
-            for (number, logits) in choosing.into_iter().zip(rows) {
+            let choosing: Vec<(usize, &[f32])> = choosing.into_iter().zip(rows).collect();
+            let mut chosen = Vec::with_capacity(choosing.len());
+            // A draw sorts the whole vocabulary, which takes longer than starting a thread.
+            let threads = if options.sampling.temperature > 0.0 { inner.cpu.device_info().units } else { 1 };
+            let choose = |&(number, logits): &(usize, &[f32])| runs[number].0.choose(inner, logits);
+            match threads.min(choosing.len()) {
+                0 | 1 => {
+                    for of_run in &choosing {
+                        chosen.push((of_run.0, choose(of_run)?));
+                    }
+                }
+                threads => spread(&choosing, threads, &choose, |&(number, _), token| {
+                    chosen.push((number, token));
+                    Ok(())
+                })?,
+            }
+            for (number, token) in chosen {
                 let (run, text) = &mut runs[number];
-                *text += &run.take(inner, logits)?;
+                *text += &run.accept(inner, token);
                 if run.finish.is_some() {
                     // Its keys and values are of no use any more.
                     run.cache = inner.cache();

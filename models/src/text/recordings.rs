@@ -3,7 +3,7 @@
 use super::cache::Cache;
 use super::decoder::{Decoder, Step};
 use super::slots::{Slot, Slots};
-use adead::Result;
+use adead::{Result, Status};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The recordings of a model. Those without a sequence wait for the next one.
@@ -57,7 +57,14 @@ impl Recordings {
         });
         drop(all);
         // The lock is released: recording takes some milliseconds.
-        let slots = Arc::new(decoder.record(sizes)?);
+        let slots = match decoder.record(sizes) {
+            Err(error) if error.status() == Status::OutOfMemory => {
+                lock().retain(|slots| !slots.is_unused());
+                decoder.record(sizes)?
+            }
+            recorded => recorded?,
+        };
+        let slots = Arc::new(slots);
         let Some(places) = slots.take(sequences) else { unreachable!("a new recording has as many places") };
         lock().push(slots.clone());
         Ok((slots, places))

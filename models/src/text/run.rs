@@ -75,7 +75,17 @@ impl Run {
 
     /// Chooses the next token by its logits. Returns the text that is certain now, which may be empty.
     pub fn take(&mut self, inner: &Inner, logits: &[f32]) -> Result<String> {
-        let token = self.sampling.choose(&inner.cpu, logits, &self.tokens)?;
+        let token = self.choose(inner, logits)?;
+        Ok(self.accept(inner, token))
+    }
+
+    /// Chooses the next token by its logits.
+    pub fn choose(&self, inner: &Inner, logits: &[f32]) -> Result<u32> {
+        self.sampling.choose(&inner.cpu, logits, &self.tokens)
+    }
+
+    /// Adds a token. Returns the text that is certain now, which may be empty.
+    pub fn accept(&mut self, inner: &Inner, token: u32) -> String {
         self.tokens.push(token);
         let ends = inner.tokenizer.vocabulary().is_end(token) && !self.ignore_end;
         let piece = if ends { String::new() } else { self.utf8.push(inner.tokenizer.piece(token)) };
@@ -100,7 +110,7 @@ impl Run {
                 text += &self.stops.finish();
             }
         }
-        Ok(text)
+        text
     }
 
     /// Returns the whole answer, whose text the caller has collected.

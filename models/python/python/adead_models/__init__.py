@@ -4,6 +4,8 @@
 model in a GGUF file. They raise the errors of the package ``adead``.
 """
 
+from ._convert import ConversionWarning as ConversionWarning
+from ._convert import convert as convert
 from ._encoder import SentenceEncoder as SentenceEncoder
 from ._encoder import TruncationWarning as TruncationWarning
 from ._generator import Generation as Generation
@@ -13,4 +15,15 @@ from ._generator import TextStream as TextStream
 from ._library import VERSION as __version__
 from ._quantize import quantize as quantize
 
-__all__ = ["Generation", "Options", "SentenceEncoder", "TextGenerator", "TextStream", "TruncationWarning", "__version__", "quantize"]
+__all__ = [
+    "ConversionWarning",
+    "Generation",
+    "Options",
+    "SentenceEncoder",
+    "TextGenerator",
+    "TextStream",
+    "TruncationWarning",
+    "__version__",
+    "convert",
+    "quantize",
+]

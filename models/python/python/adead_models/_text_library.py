@@ -87,6 +87,9 @@ _create = _function("adead_text_stream_create", c_void_p, c_char_p, POINTER(Gene
 _create_chat = _function(
     "adead_text_stream_create_chat", c_void_p, POINTER(_Message), c_size_t, POINTER(GenerateOptions), POINTER(c_void_p)
 )
+_generate_batch = _function(
+    "adead_text_generate_batch", c_void_p, POINTER(c_char_p), c_size_t, POINTER(GenerateOptions), POINTER(c_void_p)
+)
 _destroy_stream = _destroys("adead_text_stream_destroy")
 _next = _function("adead_text_stream_next", c_void_p, POINTER(c_void_p), _size)
 _generation = _function("adead_text_stream_generation", c_void_p, POINTER(c_void_p))
@@ -163,6 +166,14 @@ class Handle:
         check(_create_chat(self._pointer, (_Message * len(each))(*each), len(each), options, pointer))
         return StreamHandle(self, pointer)
 
+    def batch(self, prompts: list[str], options: GenerateOptions) -> "list[tuple[str, list[int], Finish | None, int]]":
+        count = len(prompts)
+        each, pointers = (c_char_p * count)(*map(argument, prompts)), (c_void_p * count)()
+        status = _generate_batch(self._pointer, each, count, options, pointers)
+        self.raise_of_progress()
+        check(status)
+        return [_parts_of(c_void_p(pointer)) for pointer in pointers]
+
     def tokenize(self, text: str) -> list[int]:
         encoded, count = argument(text), c_size_t()
         check(_tokenize(self._pointer, encoded, None, 0, count))
@@ -211,15 +222,21 @@ class StreamHandle:
 
     def generation(self) -> tuple[str, list[int], Finish | None, int]:
         """Text, tokens, finish and the number of the prompt's tokens, so far."""
-        pointer, text, length = c_void_p(), c_void_p(), c_size_t()
+        pointer = c_void_p()
         check(_generation(self._pointer, pointer))
-        try:
-            tokens, count, finish, prompt = _tokens(), c_size_t(), c_int32(), c_size_t()
-            check(_generation_text(pointer, text, length))
-            check(_generation_tokens(pointer, tokens, count))
-            check(_generation_finish(pointer, finish))
-            check(_generation_prompt_tokens(pointer, prompt))
-            whole = ctypes.string_at(text.value or 0, length.value).decode("utf-8")
-            return whole, tokens[: count.value], _FINISHES[finish.value], prompt.value
-        finally:
-            _destroy_generation(pointer)
+        return _parts_of(pointer)
+
+
+def _parts_of(pointer: c_void_p) -> tuple[str, list[int], Finish | None, int]:
+    """Text, tokens, finish and the number of the prompt's tokens of a generation, which is destroyed."""
+    try:
+        text, length = c_void_p(), c_size_t()
+        tokens, count, finish, prompt = _tokens(), c_size_t(), c_int32(), c_size_t()
+        check(_generation_text(pointer, text, length))
+        check(_generation_tokens(pointer, tokens, count))
+        check(_generation_finish(pointer, finish))
+        check(_generation_prompt_tokens(pointer, prompt))
+        whole = ctypes.string_at(text.value or 0, length.value).decode("utf-8")
+        return whole, tokens[: count.value], _FINISHES[finish.value], prompt.value
+    finally:
+        _destroy_generation(pointer)
