@@ -523,6 +523,53 @@ fn a_selection_is_written_over_a_state() {
 }
 
 #[test]
+fn rows_are_parts_without_a_copy() {
+    for context in contexts() {
+        let cpu = Context::open("cpu").unwrap();
+        let x = Tensor::new(&(0..30).map(|i| i as f32 - 14.5).collect::<Vec<_>>(), &[5, 6]).unwrap();
+        let mut pipeline = context.pipeline();
+        let given = pipeline.input(DType::F32, &[5, 6]).unwrap();
+        let negated = op(&mut pipeline, Op::Neg, [given]);
+        // Of an input, of a result, of rows in another shape; added, as a state's next value and as outputs.
+        let of_input = pipeline.rows(given, 1, 2).unwrap();
+        let of_result = pipeline.rows(negated, 3, 2).unwrap();
+        let flat = pipeline.reshape(of_result, &[4, 3]).unwrap();
+        let inner = pipeline.rows(flat, 1, 2).unwrap();
+        let sum = op(&mut pipeline, Op::Add, [of_input, of_result]);
+        let doubled = op(&mut pipeline, Op::Add, [inner, inner]);
+        let kept = pipeline.state(&Tensor::zeros(DType::F32, &[2, 3]).unwrap()).unwrap();
+        pipeline.assign(kept, inner).unwrap();
+        for value in [sum, doubled, of_result, inner] {
+            pipeline.output(value).unwrap();
+        }
+        assert_eq!(status(pipeline.output(of_input)), Some(Status::InvalidArgument));
+        assert_eq!(status(pipeline.rows(given, 4, 2)), Some(Status::InvalidArgument));
+        assert_eq!(status(pipeline.rows(given, usize::MAX, 2)), Some(Status::InvalidArgument));
+        let compiled = pipeline.compile().unwrap();
+        let y = cpu.neg(&x).unwrap();
+        let part = y.rows(3, 2).unwrap();
+        let inner = part.reshape(&[4, 3]).unwrap().rows(1, 2).unwrap();
+        let expected = [
+            cpu.add(&x.rows(1, 2).unwrap(), &part).unwrap(),
+            cpu.add(&inner, &inner).unwrap(),
+            part.clone(),
+            inner.clone(),
+        ];
+        for _ in 0..2 {
+            let found = compiled.run(&[&x]).unwrap();
+            for (found, expected) in found.iter().zip(&expected) {
+                assert_eq!(
+                    (found.dims(), found.host_bytes().unwrap()),
+                    (expected.dims(), expected.bytes()),
+                    "{context:?}"
+                );
+            }
+            assert_eq!(compiled.state(0).unwrap().host_bytes().unwrap(), inner.bytes());
+        }
+    }
+}
+
+#[test]
 fn wrong_uses_of_states_are_refused() {
     let context = Context::open("cpu").unwrap();
     let mut pipeline = context.pipeline();

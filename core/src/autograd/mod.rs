@@ -81,6 +81,14 @@ impl Pipeline {
                     let dims = *recorder.0.graph.meta(from);
                     vec![(from, recorder.0.reshape(gradient, dims.shape.dims())?)]
                 }
+                Source::Rows(from, first) => {
+                    let (from, first) = (*from, *first);
+                    let all = recorder.0.graph.meta(from).shape;
+                    let own = recorder.0.graph.meta(node).shape.dims()[0];
+                    let (mut before, mut after) = (vec![0; all.rank()], vec![0; all.rank()]);
+                    (before[0], after[0]) = (first, all.dims()[0] - first - own);
+                    vec![(from, recorder.pad(gradient, &before, &after)?)]
+                }
                 Source::Op(op, attrs, operands) => {
                     let (op, attrs, operands) = (*op, *attrs, operands.clone());
                     let inputs: Vec<Option<Value>> =
@@ -127,7 +135,7 @@ impl Pipeline {
                 _ if targets.contains(&node) => true,
                 _ if self.detached.contains(&node) => false,
                 Source::Input | Source::Constant(_) | Source::State(_) => false,
-                Source::Reshape(from) => needed[*from as usize],
+                Source::Reshape(from) | Source::Rows(from, _) => needed[*from as usize],
                 Source::Op(op, _, operands) => {
                     rules::has_gradient(*op)
                         && self.graph.meta(node).dtype.is_float()

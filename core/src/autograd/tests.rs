@@ -321,6 +321,17 @@ fn gradients_stop_at_detached_values_and_pass_reshapes() {
 }
 
 #[test]
+fn rows_have_the_gradient_of_their_place() {
+    let x = Draw(3).tensor(&[5, 4], -1.0, 1.0);
+    check("rows", std::slice::from_ref(&x), |pipeline, values| {
+        let squares = pipeline.op(Op::Mul, &Attrs::DEFAULT, &[Some(values[0]); 2])?;
+        let last = pipeline.rows(squares, 3, 2)?;
+        let first = pipeline.rows(values[0], 0, 2)?;
+        pipeline.op(Op::Mul, &Attrs::DEFAULT, &[Some(last), Some(first)])
+    });
+}
+
+#[test]
 fn what_has_no_gradient_is_refused() {
     let context = Context::open("cpu").unwrap();
     let mut pipeline = context.pipeline();

@@ -239,7 +239,7 @@ impl Compiled {
             let Some(at) = self.plan.computed.iter().position(|&other| other == root) else {
                 fail!(Internal, "an output was not computed");
             };
-            if root == node { Ok(computed[at].clone()) } else { computed[at].reshape(graph.meta(node).shape.dims()) }
+            graph.of_root(node, &computed[at])
         };
         graph.outputs.iter().map(output).collect()
     }

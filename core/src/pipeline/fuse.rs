@@ -179,7 +179,7 @@ fn uses(graph: &Graph) -> Vec<u32> {
             continue;
         }
         match &node.source {
-            Source::Reshape(of) => uses[*of as usize] += 1,
+            Source::Reshape(of) | Source::Rows(of, _) => uses[*of as usize] += 1,
             Source::Op(_, _, operands) => operands.iter().flatten().for_each(|&of| uses[of as usize] += 1),
             _ => {}
         }

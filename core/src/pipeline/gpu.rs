@@ -206,6 +206,7 @@ impl Memory<'_> {
             Place::Block(at) => (self.block, at),
             _ => fail!(Internal, "a value of a pipeline has no memory"),
         };
+        let offset = offset + plan.offsets[node as usize];
         Ok(Slice { buffer, offset, bytes: plan.graph.meta(node).bytes() })
     }
 

@@ -8,7 +8,7 @@ use crate::dtype::DType;
 use crate::error::{Result, fail};
 use crate::operand::Meta;
 use crate::ops::{Attrs, MetaList, Op};
-use crate::shape::Shape;
+use crate::shape::{MAX_RANK, Shape};
 use crate::tensor::Tensor;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -83,16 +83,41 @@ pub(crate) enum Source {
     State(Tensor),
     /// The same elements in another shape.
     Reshape(u32),
+    /// Entries of the first axis, from this one on.
+    Rows(u32, usize),
     Op(Op, Attrs, Operands),
 }
 
 impl Graph {
-    /// The node whose memory this node uses: itself, or the node that it reshapes.
-    pub fn root(&self, mut node: u32) -> u32 {
-        while let Source::Reshape(of) = self.nodes[node as usize].source {
-            node = of;
+    /// The node whose memory this node uses: itself, or the node that it reshapes or is rows of.
+    pub fn root(&self, node: u32) -> u32 {
+        self.place(node).0
+    }
+
+    /// The node whose memory this node uses, and the byte from which on.
+    pub fn place(&self, mut node: u32) -> (u32, usize) {
+        let mut offset = 0;
+        loop {
+            match self.nodes[node as usize].source {
+                Source::Reshape(of) => node = of,
+                Source::Rows(of, first) => {
+                    let meta = self.meta(of);
+                    offset += first * meta.bytes().checked_div(meta.shape.dims()[0]).unwrap_or(0);
+                    node = of;
+                }
+                _ => return (node, offset),
+            }
         }
-        node
+    }
+
+    /// Makes a node's tensor from the tensor of its root.
+    pub fn of_root(&self, node: u32, root: &Tensor) -> Result<Tensor> {
+        let shape = &self.meta(node).shape;
+        match self.nodes[node as usize].source {
+            Source::Reshape(of) => self.of_root(of, root)?.reshape(shape.dims()),
+            Source::Rows(of, first) => self.of_root(of, root)?.rows(first, shape.dims()[0]),
+            _ => Ok(root.clone()),
+        }
     }
 
     /// The states' nodes, in order.
@@ -164,6 +189,7 @@ impl Graph {
                     (Source::Input, Source::Input) => true,
                     (Source::Constant(a), Source::Constant(b)) => a.is_same(b),
                     (Source::Reshape(a), Source::Reshape(b)) => a == b,
+                    (Source::Rows(a, first), Source::Rows(b, other)) => (a, first) == (b, other),
                     // Runs of one would change the other's.
                     (Source::State(_), Source::State(_)) => false,
                     (Source::Op(a, a_attrs, a_operands), Source::Op(b, b_attrs, b_operands)) => {
@@ -315,6 +341,22 @@ impl Pipeline {
             );
         }
         self.push(Meta::new(dtype, shape), Source::Reshape(node))
+    }
+
+    /// Takes `count` entries of a value's first axis, from entry `first` on, without a copy. `shape_mismatch` for a scalar,
+    /// `invalid_argument` if the range goes beyond the end.
+    pub fn rows(&mut self, value: Value, first: usize, count: usize) -> Result<Value> {
+        let node = self.node(value)?;
+        let Meta { dtype, shape } = *self.graph.meta(node);
+        let mut dims = [0; MAX_RANK];
+        let dims = &mut dims[..shape.rank()];
+        dims.copy_from_slice(shape.dims());
+        let Some(rows) = dims.first_mut() else { fail!(ShapeMismatch, "a scalar has no rows") };
+        if first > *rows || count > *rows - first {
+            fail!(InvalidArgument, "{count} rows from row {first} exceed {shape}");
+        }
+        *rows = count;
+        self.push(Meta::new(dtype, Shape::new(dims)?), Source::Rows(node, first))
     }
 
     /// Makes a value an output. Outputs are numbered in the order of these calls. Without any call the last value is the output,

@@ -50,6 +50,13 @@ unsafe impl Sync for Values<'_> {}
 impl Values<'_> {
     /// A value's first byte.
     fn pointer(&self, node: u32) -> Result<NonNull<u8>> {
+        let place = self.place(node)?;
+        // SAFETY: rows begin inside the value that they are of.
+        Ok(unsafe { place.add(self.plan.offsets[node as usize]) })
+    }
+
+    /// The first byte of a value's place.
+    fn place(&self, node: u32) -> Result<NonNull<u8>> {
         Ok(match self.plan.places[node as usize] {
             Place::Input(i) => self.inputs[i as usize].host()?,
             Place::Constant(i) => match &self.plan.graph.nodes[self.plan.constants[i as usize] as usize].source {

@@ -30,6 +30,8 @@ pub(super) struct Arrangement {
     pub steps: Vec<Step>,
     /// By node number.
     pub places: Vec<Place>,
+    /// By node number: the byte of its place where it begins. Only rows of other values begin behind the first.
+    pub offsets: Vec<usize>,
     /// The constants' nodes, by constant number.
     pub constants: Vec<u32>,
     /// The nodes of computed outputs, by output number. An output that reshapes another one is not computed.
@@ -56,6 +58,7 @@ impl Arrangement {
         let steps = steps(&graph);
         let mut plan = Arrangement {
             places: vec![Place::None; graph.nodes.len()],
+            offsets: vec![0; graph.nodes.len()],
             steps,
             constants: Vec::new(),
             computed: Vec::new(),
@@ -73,7 +76,8 @@ impl Arrangement {
             step.nodes.iter().for_each(|&node| plan.places[node as usize] = place);
         }
         for node in 0..plan.places.len() {
-            plan.places[node] = plan.places[plan.graph.root(node as u32) as usize];
+            let (root, offset) = plan.graph.place(node as u32);
+            (plan.places[node], plan.offsets[node]) = (plan.places[root as usize], offset);
         }
         plan
     }
@@ -105,9 +109,11 @@ impl Arrangement {
             self.places[state.node as usize] = Place::State(i as u32);
         }
         for (i, state) in self.graph.states.iter().enumerate() {
-            let Some(next) = state.next.map(|node| self.graph.root(node)) else { continue };
-            if self.may_be_written_over(state.node, next) {
-                self.places[next as usize] = Place::State(i as u32);
+            let Some(next) = state.next else { continue };
+            let root = self.graph.root(next);
+            let whole = self.graph.meta(root).bytes() == self.graph.meta(next).bytes();
+            if whole && self.may_be_written_over(state.node, root) {
+                self.places[root as usize] = Place::State(i as u32);
             } else {
                 self.copied.push((i as u32, next));
             }
@@ -141,7 +147,7 @@ impl Arrangement {
             read.for_each(|&node| last[self.graph.root(node) as usize] = i);
         }
         self.computed.iter().for_each(|&node| last[node as usize] = count);
-        self.copied.iter().for_each(|&(_, node)| last[node as usize] = count);
+        self.copied.iter().for_each(|&(_, node)| last[self.graph.root(node) as usize] = count);
         let mut parts: Vec<Part> = Vec::new();
         if all {
             // All inputs are written before the first step, so none of them may share memory.

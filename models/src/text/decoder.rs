@@ -228,7 +228,7 @@ impl Decoder {
             let ([cos, sin], mut now) = (&sight.angles, Now(&self.context));
             let parts = layer.before(&mut now, &self.config, positions.len(), &x, [cos, sin])?;
             let attended = self.attended(number, &parts, sight, steps)?;
-            x = layer.behind(&mut now, &self.config, &x, &attended)?;
+            x = layer.behind(&mut now, &self.config, positions.len(), &x, &attended)?;
         }
         if wanted.is_empty() {
             return Ok(None);

@@ -4,14 +4,13 @@ use super::architecture::Gate;
 use super::config::Config;
 use super::weights::{Linear, Weights};
 use adead::pipeline::{Pipeline, Value};
-use adead::{Attrs, Context, GeluForm, Op, Result, Tensor};
+use adead::{Attrs, Context, GeluForm, Op, PerAxis, Result, Tensor};
 
 /// A layer's weights.
 pub(crate) struct Layer {
     attention_norm: Tensor,
-    query: Linear,
-    key: Linear,
-    value: Linear,
+    /// Queries, keys and values.
+    parts: Products<3>,
     /// The norms of each head's queries and keys.
     query_norm: Option<Tensor>,
     key_norm: Option<Tensor>,
@@ -20,9 +19,77 @@ pub(crate) struct Layer {
     attention_after: Option<Tensor>,
     feed_after: Option<Tensor>,
     feed_norm: Tensor,
-    gate: Linear,
-    up: Linear,
+    /// Gate and up.
+    feed: Products<2>,
     down: Linear,
+}
+
+/// Products of the same rows with several matrices.
+enum Products<const N: usize> {
+    Apart([Linear; N]),
+    /// With one matrix that has the rows of all, and how many of each. On a GPU, one product takes hardly longer than each of them.
+    Joined(Linear, [usize; N]),
+}
+
+impl<const N: usize> Products<N> {
+    /// Finds the matrices `[outputs, inputs]` of these names. Those of a GPU are joined if they have one format.
+    fn new(
+        weights: &Weights,
+        names: [String; N],
+        inputs: usize,
+        outputs: [usize; N],
+        context: &Context,
+    ) -> Result<Products<N>> {
+        if let Some(joined) = weights.joined(&names, inputs, &outputs, context)? {
+            return Ok(Products::Joined(joined, outputs));
+        }
+        let mut all = Vec::with_capacity(N);
+        for (name, outputs) in names.iter().zip(outputs) {
+            all.push(weights.linear(name, inputs, outputs, context)?);
+        }
+        Ok(Products::Apart(all.try_into().unwrap_or_else(|_| unreachable!("there are as many matrices as names"))))
+    }
+
+    fn is_of_blocks(&self) -> bool {
+        match self {
+            Products::Apart(all) => all.iter().all(Linear::is_of_blocks),
+            Products::Joined(joined, _) => joined.is_of_blocks(),
+        }
+    }
+
+    /// Computes the products of `rows` rows, each `[rows, outputs]`.
+    fn compute<C: Compute>(&self, to: &mut C, rows: usize, x: &C::Value) -> Result<[C::Value; N]> {
+        let mut all = Vec::with_capacity(N);
+        match self {
+            Products::Apart(linears) => {
+                for linear in linears {
+                    all.push(to.product(linear, x)?);
+                }
+            }
+            Products::Joined(joined, outputs) => {
+                let y = to.product(joined, x)?;
+                let mut first = 0;
+                for &count in outputs {
+                    all.push(if rows == 1 {
+                        // Contiguous, so no copy.
+                        let column = to.reshape(&y, &[outputs.iter().sum(), 1])?;
+                        let part = to.rows(&column, first, count)?;
+                        to.reshape(&part, &[1, count])?
+                    } else {
+                        let columns = |list: [usize; 2]| PerAxis::new(&list.map(|n| n as i32));
+                        let attrs = Attrs {
+                            start: columns([0, first])?,
+                            stop: columns([rows, first + count])?,
+                            ..Attrs::DEFAULT
+                        };
+                        to.op(Op::Slice, &attrs, &[&y])?
+                    });
+                    first += count;
+                }
+            }
+        }
+        Ok(all.try_into().unwrap_or_else(|_| unreachable!("there is a product for each matrix")))
+    }
 }
 
 /// Who computes a layer's operations.
@@ -33,6 +100,8 @@ pub(crate) trait Compute {
     fn weight(&mut self, tensor: &Tensor) -> Result<Self::Value>;
     fn op(&mut self, op: Op, attrs: &Attrs, operands: &[&Self::Value]) -> Result<Self::Value>;
     fn reshape(&mut self, x: &Self::Value, dims: &[usize]) -> Result<Self::Value>;
+    /// Entries of the first axis, without a copy.
+    fn rows(&mut self, x: &Self::Value, first: usize, count: usize) -> Result<Self::Value>;
     fn product(&mut self, linear: &Linear, x: &Self::Value) -> Result<Self::Value>;
 }
 
@@ -53,6 +122,10 @@ impl Compute for Now<'_> {
 
     fn reshape(&mut self, x: &Tensor, dims: &[usize]) -> Result<Tensor> {
         x.reshape(dims)
+    }
+
+    fn rows(&mut self, x: &Tensor, first: usize, count: usize) -> Result<Tensor> {
+        x.rows(first, count)
     }
 
     fn product(&mut self, linear: &Linear, x: &Tensor) -> Result<Tensor> {
@@ -77,6 +150,10 @@ impl Compute for Pipeline {
         Pipeline::reshape(self, *x, dims)
     }
 
+    fn rows(&mut self, x: &Value, first: usize, count: usize) -> Result<Value> {
+        Pipeline::rows(self, *x, first, count)
+    }
+
     fn product(&mut self, linear: &Linear, x: &Value) -> Result<Value> {
         linear.record(self, *x)
     }
@@ -91,26 +168,28 @@ impl Layer {
         let after = |rest: &str| architecture.norms_after.then(|| weights.vector(&name(rest), width)).transpose();
         Ok(Layer {
             attention_norm: weights.vector(&name("attn_norm.weight"), width)?,
-            query: linear("attn_q", width, heads * head_width)?,
-            key: linear("attn_k", width, kv_heads * head_width)?,
-            value: linear("attn_v", width, kv_heads * head_width)?,
+            parts: Products::new(
+                weights,
+                ["attn_q", "attn_k", "attn_v"].map(name),
+                width,
+                [heads, kv_heads, kv_heads].map(|heads| heads * head_width),
+                context,
+            )?,
             query_norm: weights.optional_vector(&name("attn_q_norm.weight"), head_width)?,
             key_norm: weights.optional_vector(&name("attn_k_norm.weight"), head_width)?,
             output: linear("attn_output", heads * head_width, width)?,
             attention_after: after("post_attention_norm.weight")?,
             feed_after: after("post_ffw_norm.weight")?,
             feed_norm: weights.vector(&name("ffn_norm.weight"), width)?,
-            gate: linear("ffn_gate", width, hidden)?,
-            up: linear("ffn_up", width, hidden)?,
+            feed: Products::new(weights, ["ffn_gate", "ffn_up"].map(name), width, [hidden; 2], context)?,
             down: linear("ffn_down", hidden, width)?,
         })
     }
 
     /// Whether all products can be recorded.
     pub fn is_of_blocks(&self) -> bool {
-        [&self.query, &self.key, &self.value, &self.output, &self.gate, &self.up, &self.down]
-            .iter()
-            .all(|linear| linear.is_of_blocks())
+        let others = [&self.output, &self.down].iter().all(|linear| linear.is_of_blocks());
+        others && self.parts.is_of_blocks() && self.feed.is_of_blocks()
     }
 
     /// The queries, keys and values of rows, each `[rows, heads, head_width]`, at positions with these cosines and sines.
@@ -124,17 +203,32 @@ impl Layer {
     ) -> Result<[C::Value; 3]> {
         let Config { heads, kv_heads, head_width, eps, architecture, .. } = *config;
         let normed = norm(to, x, Some(&self.attention_norm), eps)?;
-        // One after the other: on a GPU they share what a product makes of its rows.
-        let [query, key, value] = [&self.query, &self.key, &self.value].map(|linear| to.product(linear, &normed));
-        let (query, key, value) = (query?, key?, value?);
+        let turned = |to: &mut C, x: &C::Value| {
+            let attrs = Attrs { interleaved: architecture.interleaved, ..Attrs::DEFAULT };
+            to.op(Op::Rope, &attrs, &[x, angles[0], angles[1]])
+        };
+        if let (Products::Joined(joined, _), 1, None, None) = (&self.parts, rows, &self.query_norm, &self.key_norm) {
+            // The heads of queries and of keys are neighbours, so one operation turns both.
+            let y = to.product(joined, &normed)?;
+            let y = to.reshape(&y, &[heads + 2 * kv_heads, head_width])?;
+            let both = to.rows(&y, 0, heads + kv_heads)?;
+            let both = to.reshape(&both, &[1, heads + kv_heads, head_width])?;
+            let both = turned(to, &both)?;
+            let both = to.reshape(&both, &[heads + kv_heads, head_width])?;
+            let mut part = |of: &C::Value, first: usize, heads: usize| -> Result<C::Value> {
+                let part = to.rows(of, first, heads)?;
+                to.reshape(&part, &[1, heads, head_width])
+            };
+            return Ok([part(&both, 0, heads)?, part(&both, heads, kv_heads)?, part(&y, heads + kv_heads, kv_heads)?]);
+        }
+        let [query, key, value] = self.parts.compute(to, rows, &normed)?;
         let mut part = |x: C::Value, heads: usize, of_heads: Option<&Tensor>, turns: bool| -> Result<C::Value> {
             let mut x = to.reshape(&x, &[rows, heads, head_width])?;
             if of_heads.is_some() {
                 x = norm(to, &x, of_heads, eps)?;
             }
             if turns {
-                let attrs = Attrs { interleaved: architecture.interleaved, ..Attrs::DEFAULT };
-                x = to.op(Op::Rope, &attrs, &[&x, angles[0], angles[1]])?;
+                x = turned(to, &x)?;
             }
             Ok(x)
         };
@@ -150,6 +244,7 @@ impl Layer {
         &self,
         to: &mut C,
         config: &Config,
+        rows: usize,
         x: &C::Value,
         attended: &C::Value,
     ) -> Result<C::Value> {
@@ -158,7 +253,7 @@ impl Layer {
         let attended = norm(to, &attended, self.attention_after.as_ref(), eps)?;
         let x = to.op(Op::Add, &Attrs::DEFAULT, &[x, &attended])?;
         let normed = norm(to, &x, Some(&self.feed_norm), eps)?;
-        let (gate, up) = (to.product(&self.gate, &normed)?, to.product(&self.up, &normed)?);
+        let [gate, up] = self.feed.compute(to, rows, &normed)?;
         let gate = match config.architecture.gate {
             Gate::Silu => to.op(Op::Silu, &Attrs::DEFAULT, &[&gate])?,
             Gate::Gelu => to.op(Op::Gelu, &Attrs { form: GeluForm::Tanh, ..Attrs::DEFAULT }, &[&gate])?,

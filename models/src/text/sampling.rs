@@ -197,9 +197,8 @@ mod tests {
     #[test]
     fn candidates_are_in_order() {
         let logits = [1.0, -0.0, f32::NEG_INFINITY, 3.5, 0.0, -2.0, f32::INFINITY, -2.0, 1e-40, -1e-40, 3.5, f32::MAX];
-        let ids = |top_k| -> Vec<u32> {
-            Sampling { top_k, ..WARM }.sorted(&logits).into_iter().map(|(_, id)| id).collect()
-        };
+        let ids =
+            |top_k| -> Vec<u32> { Sampling { top_k, ..WARM }.sorted(&logits).into_iter().map(|(_, id)| id).collect() };
         let expected = [6, 11, 3, 10, 0, 8, 1, 4, 9, 5, 7, 2];
         for top_k in [0, 1, 3, 7, 12, 100] {
             let count = if top_k == 0 { 12 } else { top_k.min(12) };

@@ -96,7 +96,7 @@ impl Slots {
             let queries = to.reshape(queries, &[count, heads, 1, head_width])?;
             let attended = to.op(Op::Attention, &attrs, &[queries, keys, values, seen.mask].map(Some))?;
             let attended = to.reshape(attended, &[count, heads * head_width])?;
-            x = layer.behind(&mut to, config, &x, &attended)?;
+            x = layer.behind(&mut to, config, count, &x, &attended)?;
         }
         let ends = to.constant(ends)?;
         let ended = to.op(Op::Rmsnorm, &Attrs { eps, ..Attrs::DEFAULT }, &[Some(x), Some(ends)])?;

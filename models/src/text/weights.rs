@@ -4,6 +4,7 @@ use super::blocks;
 use super::fault;
 use crate::gguf::{Gguf, TensorInfo};
 use adead::contract::BlockFormat;
+use adead::device::DeviceKind;
 use adead::nn::{self, Layer};
 use adead::pipeline::{Pipeline, Value};
 use adead::{Attrs, Context, DType, Error, Meta, Op, Result, Shape, Status, Tensor};
@@ -60,6 +61,35 @@ impl Weights {
             None => Matrix::Floats(Box::new(Floats { stored, layer: OnceLock::new(), making: Mutex::new(()) })),
         };
         Ok(Linear { matrix, bias, context: context.clone() })
+    }
+
+    /// Returns one matrix with the rows of several, `[sum of outputs, inputs]`, in the memory of a context's only device. `None` if that
+    /// is no GPU, and for matrices of floats, of different formats or with biases.
+    pub fn joined(
+        &self,
+        prefixes: &[String],
+        inputs: usize,
+        outputs: &[usize],
+        context: &Context,
+    ) -> Result<Option<Linear>> {
+        let device = context.device_info();
+        if device.kind == DeviceKind::Cpu || context.dispatcher().forced().is_none() {
+            return Ok(None);
+        }
+        let (mut bytes, mut format) = (Vec::new(), None);
+        for (prefix, &outputs) in prefixes.iter().zip(outputs) {
+            let stored = self.stored(&format!("{prefix}.weight"), &[outputs, inputs])?;
+            let own = blocks::format(stored.info.kind());
+            if own.is_none() || format.is_some_and(|format| format != own) || self.contains(&format!("{prefix}.bias")) {
+                return Ok(None);
+            }
+            format = Some(own);
+            bytes.extend_from_slice(stored.gguf.bytes(&stored.info));
+        }
+        let (Some(Some(format)), rows) = (format, outputs.iter().sum::<usize>()) else { return Ok(None) };
+        let all = Tensor::from_bytes(&bytes, DType::U8, &[rows, bytes.len() / rows.max(1)])?;
+        let matrix = Matrix::Blocks(context.to(&all, &device.id)?, format);
+        Ok(Some(Linear { matrix, bias: None, context: context.clone() }))
     }
 
     /// Returns the table of a name, `[rows, width]`.
