@@ -2,6 +2,7 @@
 // −MAX(−x). softmax, layernorm and
 // rmsnorm of contiguous rows that a block of threads can hold: read once, written once.
 #include "glsl.cuh"
+#include "memory.cuh"
 #include "../vulkan/reductions.glsl"
 
 struct Arguments {
@@ -35,7 +36,7 @@ struct Choice {
     // to q; 1 the index in one word; 2 in two.
     uint finish;
     // Rows: blocks of a row; rows of a block of threads; elements of a lane; as bits: 1 gamma, 2 beta, 4 a residual at p,
-    // 8 the sum with it goes to q.
+    // 8 the sum with it goes to q, 16 all operands but beta come through shared memory.
     uint blocks, rows, steps, affine;
 };
 
@@ -427,15 +428,34 @@ INLINE void normalise(const Arguments &s, const Choice &c) {
     const float *from = s.x + base;
     float *to = s.y + base;
     float sum = 0.0f, middle = 0.0f, most = of_bits(INFINITY | SIGN);
+    const float *of_x = from, *of_p = s.p + base, *of_gamma = s.gamma + column;
+    uint step = 32;
+    if (!SOFT && !WHOLE && (c.affine & 16)) {
+        // Few rows wait for memory, so all that is read of them is on its way at once.
+        float *p_here = own + apart * c.steps, *gamma_here = p_here + (c.affine & 4 ? apart * c.steps : 0);
+#pragma unroll 1
+        for (uint k = 0; k < mine; k++) {
+            copy_async<1>(own + k * apart, from + 32 * k, 1);
+            if (c.affine & 4) {
+                copy_async<1>(p_here + k * apart, of_p + 32 * k, 1);
+            }
+            if (c.affine & 1) {
+                copy_async<1>(gamma_here + k * apart, of_gamma + 32 * k, 1);
+            }
+        }
+        end_group();
+        arrived<0>();
+        of_x = own, of_p = p_here, of_gamma = gamma_here, step = apart;
+    }
 #define GROUPS _Pragma("unroll 1") for (uint first = 0; first < mine; first += GROUP)
 #define EACH _Pragma("unroll") for (uint k = 0; k < GROUP; k++) if (WHOLE || first + k < mine)
     GROUPS {
         EACH {
-            v[k] = from[32 * (first + k)];
+            v[k] = of_x[step * (first + k)];
         }
         if (!SOFT && (c.affine & 4)) {
             EACH {
-                v[k] = v[k] + s.p[base + 32 * (first + k)];
+                v[k] = v[k] + of_p[step * (first + k)];
             }
             if ((c.affine & 8) && row < s.units) {
                 EACH {
@@ -518,7 +538,7 @@ INLINE void normalise(const Arguments &s, const Choice &c) {
         return;
     }
     float factor = function_rsqrt(sum / s.value + s.eps);
-    const float *gamma = s.gamma + column, *beta = s.beta + column;
+    const float *beta = s.beta + column;
     // One after the other, so that what they read is on its way together.
     GROUPS {
         EACH {
@@ -526,7 +546,7 @@ INLINE void normalise(const Arguments &s, const Choice &c) {
         }
         if (c.affine & 1) {
             EACH {
-                v[k] = v[k] * gamma[32 * (first + k)];
+                v[k] = v[k] * of_gamma[step * (first + k)];
             }
         }
         if (c.affine & 2) {

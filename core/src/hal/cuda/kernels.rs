@@ -180,6 +180,12 @@ impl Launch {
                     launch.shared_bytes = 4 * size * steps;
                 }
                 launch.take(constants);
+                let affine = constants.get(AFFINE).copied().unwrap_or(0);
+                let all = launch.shared_bytes * (1 + (affine & 1) + (affine >> 2 & 1));
+                if launch.name == c"norm_rows" && groups[0] <= FEW_GROUPS && all <= USUAL_SHARED {
+                    launch.shared_bytes = all;
+                    launch.words.0[AFFINE] = affine | STAGED;
+                }
             }
             Kernels::Matmul => {
                 let &[threads, bm, bn, _, _, bk, stage, own, has] = constants else {
@@ -279,6 +285,15 @@ fn product(bm: u32, bn: u32) -> Result<&'static CStr> {
         _ => fail!(Internal, "no kernel has tiles of {bm} by {bn}"),
     })
 }
+
+/// The index of what a norm has among the constants of `Lines`, and the bit of operands that come through shared memory.
+const AFFINE: usize = 11;
+const STAGED: u32 = 16;
+
+/// The most blocks of threads of a norm that waits for memory rather than takes its time, and the shared memory that every block may
+/// have.
+const FEW_GROUPS: u32 = 64;
+const USUAL_SHARED: u32 = 48 << 10;
 
 /// The index of the width among attention's push constants.
 const WIDTH: usize = 17;

@@ -151,7 +151,7 @@ fn rows(encoder: &mut dyn Encoder, function: u32, lines: Lines, mut arguments: A
     // Of an invocation: one lane of a block.
     let steps = n.min(SUM_BLOCK).div_ceil(32).next_power_of_two() as u32;
     let whole = u32::from(n.is_multiple_of(if blocks > 1 { SUM_BLOCK } else { 32 * steps as usize }));
-    let rows = (GROUP / blocks).max(1);
+    let rows = (GROUP / blocks).max(1).min((outer as u32).next_power_of_two());
     let size = 32 * blocks * rows;
     let affine = arguments.affine() | u32::from(arguments.p != 0) << 2 | u32::from(arguments.q != 0) << 3;
     let constants = [function, size, 1, size / 4, whole, 0, 0, 0, blocks, rows, steps, affine];
