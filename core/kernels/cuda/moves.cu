@@ -326,9 +326,9 @@ INLINE void select_unit(const Arguments &s, const bool is_x, const size_t from, 
 }
 
 extern "C" __global__ void __launch_bounds__(256) select_units(const Arguments s, const Choice c, TABLE t) {
-    uint first = blockIdx.x * 1024 + threadIdx.x;
+    uint first = blockIdx.x * 256 * s.m + threadIdx.x;
 #pragma unroll 1
-    for (uint i = first; i < s.n && i < first + 1024; i += 256) {
+    for (uint i = first; i < s.n && i < first + 256 * s.m; i += 256) {
         uint element = i / s.inner;
         size_t from[3];
         sources(s, t, element, from);

@@ -52,8 +52,8 @@ void compare() {
 }
 
 void select_units() {
-    uint first = gl_WorkGroupID.x * 1024u + gl_LocalInvocationIndex;
-    for (uint k = 0u; k < 4u && first + 256u * k < n; k++) {
+    uint first = gl_WorkGroupID.x * 256u * m + gl_LocalInvocationIndex;
+    for (uint k = 0u; k < m && first + 256u * k < n; k++) {
         uint i = first + 256u * k, element = i / inner;
         uvec3 from = sources(element);
         bool is_x = load_byte(flag, from.z) != 0u;

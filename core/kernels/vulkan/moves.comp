@@ -38,7 +38,7 @@ layout(push_constant, scalar) uniform Push {
     uint rank;
     // transpose: i is below m and j below n. Else n units, ids or elements. along: m elements of the result have the axis's and all
     // behind it, x_row those behind it. compare: the outcomes of which it is true, as bits: 1 less, 2 equal,
-    // 4 greater, 8 unordered.
+    // 4 greater, 8 unordered. select: the units of a thread.
     uint m;
     uint n;
     // transpose: squares along both.

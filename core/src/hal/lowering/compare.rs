@@ -15,6 +15,9 @@ pub fn compare(encoder: &mut dyn Encoder, truths: u8, call: &Call<'_>) -> Result
     dispatch(encoder, &[COMPARE, 4, a.dtype as u32], &arguments, n.div_ceil(1024))
 }
 
+/// A result with fewer units is small.
+const SMALL: u32 = 1 << 20;
+
 /// `where` of the op table.
 pub fn select(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()> {
     let [condition, a, b] = [0, 1, 2].map(|i| call.operand(i));
@@ -23,7 +26,9 @@ pub fn select(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()> {
     let inner = a.dtype.size() as u32 / unit;
     let mut arguments = broadcast(encoder, call, [a, b, condition])?;
     (arguments.n, arguments.inner) = (count(call.output.elements() as u64 * u64::from(inner))?, inner);
-    dispatch(encoder, &[SELECT, unit, 0], &arguments, arguments.n.div_ceil(1024))
+    // The units of a thread, which come one after the other: of a small result, one.
+    arguments.m = if arguments.n < SMALL { 1 } else { 4 };
+    dispatch(encoder, &[SELECT, unit, 0], &arguments, arguments.n.div_ceil(256 * arguments.m))
 }
 
 /// Where operands are, and the result's axes from the last to the first: sizes, and elements between neighbours of each operand.
