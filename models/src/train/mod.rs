@@ -9,7 +9,7 @@ mod run;
 
 pub use data::Data;
 pub use job::{Checkpoint, Job, LayerSpec, ModelSpec, OptimizerSpec, Source};
-pub use run::{Epoch, Event, Outcome};
+pub use run::{Epoch, Event, Outcome, RunOptions};
 
 use adead::{Error, Status};
 use std::path::Path;

@@ -4,6 +4,7 @@ use super::data::Data;
 use super::fault;
 use super::job::Job;
 use super::model::{Measure, record};
+use adead::train::ranks::Transport;
 use adead::train::{Network, Predictor, Trainer};
 use adead::{Context, Error, Result, Status, Tensor};
 use std::time::{Duration, Instant};
@@ -43,7 +44,7 @@ pub struct Epoch {
 
 /// A run that is over.
 pub struct Outcome {
-    /// The epochs of this run.
+    /// The epochs of this run. Only rank 0 has them.
     pub epochs: Vec<Epoch>,
     /// Steps, those before a checkpoint included.
     pub steps: u64,
@@ -53,13 +54,29 @@ pub struct Outcome {
     pub device: String,
 }
 
+/// How a job runs.
+#[derive(Default)]
+pub struct RunOptions {
+    /// Whether the run continues from the job's checkpoint if there is one, with the same bits as if it had not been stopped.
+    pub resume: bool,
+    /// The ranks to train with. Each has the job and its data. Rank 0 alone reads and writes the checkpoint, and measures the
+    /// held-out samples.
+    pub ranks: Option<Box<dyn Transport>>,
+}
+
 impl Job {
-    /// Runs the job on a context. With `resume`, it continues from its checkpoint if there is one, with the same bits as if it had not
-    /// been stopped. `tell` is called after every step and epoch; an error of it ends the run.
+    /// Runs the job on a context. `tell` is called after every step and epoch; an error of it ends the run.
     ///
     /// # Errors
-    /// Those of the files, of the network's operations, and of [`Trainer::step`].
-    pub fn run(&self, context: &Context, resume: bool, tell: &mut dyn FnMut(&Event) -> Result<()>) -> Result<Outcome> {
+    /// Those of the files, of the network's operations, of [`Trainer::step`] and of [`Trainer::join`].
+    pub fn run(
+        &self,
+        context: &Context,
+        options: RunOptions,
+        tell: &mut dyn FnMut(&Event) -> Result<()>,
+    ) -> Result<Outcome> {
+        let RunOptions { resume, ranks } = options;
+        let first = ranks.as_ref().is_none_or(|ranks| ranks.rank() == 0);
         let data = Data::read(self)?;
         let per_epoch = (data.len() / self.batch) as u64;
         if per_epoch == 0 {
@@ -71,30 +88,37 @@ impl Job {
         let mut net = Network::new(context, self.seed);
         let recorded = record(&mut net, &self.model, self.batch / self.shards)?;
         let mut trainer = match self.shards {
-            1 => Trainer::new(net, recorded.loss, optimizer)?,
+            1 if ranks.is_none() => Trainer::new(net, recorded.loss, optimizer)?,
             shards => Trainer::in_shards(net, recorded.loss, optimizer, shards)?,
         };
         let mut net = Network::for_prediction(context);
         let recorded = record(&mut net, &self.model, self.batch)?;
         let predictor = Predictor::new(net, &[recorded.logits])?;
         let file = self.checkpoint.as_ref().map(|checkpoint| (self.path(&checkpoint.file), checkpoint.every.max(1)));
-        if let Some((file, _)) = file.as_ref().filter(|(file, _)| resume && file.exists()) {
+        if let Some((file, _)) = file.as_ref().filter(|(file, _)| resume && first && file.exists()) {
             trainer.load(file)?;
             if trainer.steps() > steps || trainer.steps() % per_epoch != 0 {
                 let text = format!("it has {} steps; the job has {steps}, {per_epoch} an epoch", trainer.steps());
                 return Err(fault(Status::InvalidArgument, file, text));
             }
         }
-        let mut epochs = Vec::new();
-        let first = (trainer.steps() / per_epoch) as u32 + 1;
-        for number in first..=self.epochs {
+        if let Some(ranks) = ranks {
+            trainer.join(ranks)?;
+        }
+        let (mut epochs, shard, own) = (Vec::new(), self.batch / self.shards, trainer.own_shards());
+        let begin = (trainer.steps() / per_epoch) as u32 + 1;
+        for number in begin..=self.epochs {
             let (start, mut sum) = (Instant::now(), 0.0);
             let order = trainer.order(number, data.len());
             for numbers in order.chunks_exact(self.batch) {
+                let numbers = &numbers[own.start * shard..own.end * shard];
                 let [x, targets] = data.batch(numbers, Some(trainer.steps()))?;
                 let loss = trainer.step(&[&x, &targets])?;
                 sum += f64::from(loss);
                 tell(&Event::Step { epoch: number, step: trainer.steps(), steps, loss })?;
+            }
+            if !first {
+                continue;
             }
             let held_out = measure(&predictor, &parameters(&trainer), &data, self.batch)?;
             if let Some((file, _)) = file.as_ref().filter(|(_, every)| number % every == 0 || number == self.epochs) {

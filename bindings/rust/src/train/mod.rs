@@ -30,14 +30,17 @@
 //! ```
 
 mod checkpoint;
+mod joined;
 pub mod layers;
 pub mod losses;
 mod network;
 mod optimizer;
 mod random;
+pub mod ranks;
 mod replay;
 mod schedule;
 mod trainer;
+mod tree;
 
 pub use network::{Init, Network, Predictor};
 pub use optimizer::{Optimizer, Rule};

@@ -1,11 +1,15 @@
 //! A trainer: a network with its gradients and an optimiser, compiled once and replayed for each batch.
 
+use super::joined;
 use super::network::{Network, Parameter, check_batch};
 use super::optimizer::Optimizer;
 use super::random;
+use super::ranks::Transport;
 use super::replay::{Replay, Slot};
+use super::tree::{Nodes, shards_of};
 use adead_core::pipeline::Value;
 use adead_core::{Context, DType, Error, Meta, Op, Result, Shape, Status, Tensor};
+use std::ops::Range;
 
 /// Trains a network. A step's bits are a function of the parameters, the batch, the seed and the step's number.
 pub struct Trainer {
@@ -16,6 +20,9 @@ pub struct Trainer {
     /// A batch's tensors, of one shard.
     inputs: Vec<Meta>,
     shards: usize,
+    /// The shards of the batch that this trainer computes: all, unless it has joined ranks.
+    own: Range<usize>,
+    ranks: Option<Box<dyn Transport>>,
     whole: Whole,
     pub(super) parameters: Vec<Tensor>,
     /// The optimiser's tensors: those of the first parameter, then those of the next one.
@@ -30,7 +37,7 @@ enum Whole {
     /// The loss, the results and the new parameters and states at once.
     Once(Box<Replay>),
     /// The loss, the results and the gradients of each shard; then, from the sum of the gradients, the rest.
-    Shards { gradients: Box<Replay>, update: Box<Replay>, partial: Vec<Sum> },
+    Shards { gradients: Box<Replay>, update: Box<Replay>, partial: Nodes<Vec<Tensor>> },
 }
 
 impl Whole {
@@ -41,12 +48,6 @@ impl Whole {
             Whole::Shards { gradients, .. } => gradients,
         }
     }
-}
-
-/// The sum over 2^level shards: the loss and the gradients.
-struct Sum {
-    level: u32,
-    tensors: Vec<Tensor>,
 }
 
 fn invalid<T>(text: String) -> Result<T> {
@@ -112,7 +113,7 @@ impl Trainer {
                 gradients.iter().try_for_each(|&gradient| network.pipeline.output(gradient))?;
                 let first = Replay::new(network.pipeline, network.slots)?;
                 let update = update(&context, &network.parameters, &optimizer, shards)?;
-                Whole::Shards { gradients: Box::new(first), update: Box::new(update), partial: Vec::new() }
+                Whole::Shards { gradients: Box::new(first), update: Box::new(update), partial: Nodes::new(0) }
             }
         };
         let device = whole.first().device().to_owned();
@@ -130,6 +131,8 @@ impl Trainer {
             parameters: network.parameters.iter().map(|parameter| place(&parameter.tensor)).collect::<Result<_>>()?,
             names: network.parameters.into_iter().map(|parameter| parameter.name).collect(),
             shards: shards.unwrap_or(1),
+            own: 0..shards.unwrap_or(1),
+            ranks: None,
             inputs: network.inputs,
             seed: network.seed,
             context,
@@ -171,7 +174,7 @@ impl Trainer {
     /// `invalid_argument` if the trainer was not made [`in_shards`](Trainer::in_shards), for another number of tensors, or more
     /// shards than a batch has. `shape_mismatch` for tensors that are no whole shards.
     pub fn accumulate(&mut self, batch: &[&Tensor]) -> Result<()> {
-        let (shards, done) = (self.shards, self.accumulated());
+        let (shards, done) = (self.own.len(), self.accumulated());
         if matches!(self.whole, Whole::Once(_)) {
             return invalid("the trainer takes whole batches; make it with `in_shards`".into());
         }
@@ -185,7 +188,7 @@ impl Trainer {
         let rows = |shape: &Shape| shape.dims().first().copied().unwrap_or(1);
         let count = batch.first().map_or(1, |tensor| rows(tensor.shape()) / rows(&self.inputs[0].shape).max(1));
         if count == 0 || done + count > shards {
-            return invalid(format!("{count} shards were given after {done}, and a batch has {shards}"));
+            return invalid(format!("{count} shards were given after {done}, and {} {shards}", self.has()));
         }
         // The shards' tensors first, so that an error changes nothing.
         let mut all = Vec::new();
@@ -207,51 +210,102 @@ impl Trainer {
             all.push(parts);
         }
         let Whole::Shards { gradients, .. } = &self.whole else { unreachable!("it was looked at above") };
+        let first = self.own.start + done;
         let found = all.iter().enumerate().map(|(shard, parts)| {
             let parts: Vec<&Tensor> = parts.iter().collect();
-            gradients.run(|slot| self.operand(slot, &parts, done + shard, &[]))
+            gradients.run(|slot| self.operand(slot, &parts, first + shard, &[]))
         });
         let found = found.collect::<Result<Vec<_>>>()?;
         let context = self.context.clone();
         let Whole::Shards { partial, .. } = &mut self.whole else { unreachable!("it was looked at above") };
-        for tensors in found {
-            let mut sum = Sum { level: 0, tensors };
-            // Two sums of the same number of shards become one, as a binary counter carries.
-            while partial.last().is_some_and(|last| last.level == sum.level) {
-                let Some(before) = partial.pop() else { break };
-                let added = before.tensors.iter().zip(&sum.tensors).map(|(a, b)| context.add(a, b));
-                sum = Sum { level: sum.level + 1, tensors: added.collect::<Result<_>>()? };
-            }
-            partial.push(sum);
-        }
-        Ok(())
+        let add = |a: &Vec<Tensor>, b: &Vec<Tensor>| a.iter().zip(b).map(|(a, b)| context.add(a, b)).collect();
+        found.into_iter().try_for_each(|tensors| partial.push(tensors, add))
     }
 
     /// The shards whose gradients are added up.
     pub fn accumulated(&self) -> usize {
         match &self.whole {
             Whole::Once(_) => 0,
-            Whole::Shards { partial, .. } => partial.iter().map(|sum| 1 << sum.level).sum(),
+            Whole::Shards { partial, .. } => partial.len(),
         }
     }
 
-    /// Trains with the gradients of a whole batch and returns its loss. `invalid_argument` if shards are missing, and as
-    /// [`Trainer::step`].
+    /// Trains with the gradients of a whole batch and returns its loss. With ranks, each of them calls it.
+    ///
+    /// # Errors
+    /// `invalid_argument` if shards are missing, and as [`Trainer::step`]. `io` if a rank is lost: what was accumulated is gone, the
+    /// parameters and the step are as they were, and the trainer must join ranks again.
     pub fn apply(&mut self) -> Result<f32> {
-        let (done, shards) = (self.accumulated(), self.shards);
-        if done != shards || matches!(self.whole, Whole::Once(_)) {
-            return invalid(format!("{done} shards were accumulated, and a batch has {shards}"));
+        let (done, shards) = (self.accumulated(), self.own.len());
+        let has = self.has();
+        let Whole::Shards { partial, .. } = &mut self.whole else {
+            return invalid("the trainer takes whole batches; make it with `in_shards`".into());
+        };
+        if done != shards {
+            return invalid(format!("{done} shards were accumulated, and {has} {shards}"));
         }
-        let Whole::Shards { partial, .. } = &mut self.whole else { unreachable!("it was looked at above") };
-        let Some(sum) = partial.pop() else { return invalid("no shards were accumulated".into()) };
+        let nodes = partial.take();
+        let sum = match self.ranks.as_deref_mut() {
+            Some(ranks) => joined::sum(ranks, &self.context, self.shards, nodes)?,
+            None => nodes.into_iter().next().map_or(Vec::new(), |root| root.sum),
+        };
         let Whole::Shards { update, .. } = &self.whole else { unreachable!("it was looked at above") };
-        let loss = number(&sum.tensors[0])? / shards as f32;
-        let mut parameters = update.run(|slot| self.operand(slot, &[], 0, &sum.tensors[1..]))?;
+        let loss = number(&sum[0])? / self.shards as f32;
+        let mut parameters = update.run(|slot| self.operand(slot, &[], 0, &sum[1..]))?;
         let states = parameters.split_off(self.parameters.len());
         self.check(loss, &parameters)?;
         (self.parameters, self.states) = (parameters, states);
         self.step += 1;
         Ok(loss)
+    }
+
+    /// What has the number of shards that an error names.
+    fn has(&self) -> &'static str {
+        if self.ranks.is_some() { "this rank's part of a batch has" } else { "a batch has" }
+    }
+
+    /// Trains together with other processes from here on. All take the parameters, the optimiser's tensors and the step of rank 0.
+    /// Each is given the shards of [`Trainer::own_shards`] alone, in their order.
+    ///
+    /// # Errors
+    /// `invalid_argument` if the trainer was not made [`in_shards`](Trainer::in_shards), if there are more ranks than shards, in the
+    /// middle of a batch, or if the ranks' networks, optimisers or seeds differ. `io` if a rank is lost.
+    pub fn join(&mut self, mut ranks: Box<dyn Transport>) -> Result<()> {
+        let size = ranks.size();
+        if matches!(self.whole, Whole::Once(_)) || size > self.shards {
+            return invalid(format!("{size} ranks for a batch of {} shards; `in_shards` cuts it", self.shards));
+        }
+        if self.accumulated() > 0 {
+            return invalid("a batch is under way: apply it before the trainer joins ranks".into());
+        }
+        joined::compare(ranks.as_mut(), &self.description())?;
+        let tensors: Vec<Tensor> = self.parameters.iter().chain(&self.states).cloned().collect();
+        let (step, tensors) = joined::share(ranks.as_mut(), self.step, &tensors)?;
+        let mut tensors = tensors.iter().map(|tensor| self.placed(tensor)).collect::<Result<Vec<_>>>()?;
+        self.states = tensors.split_off(self.parameters.len());
+        (self.parameters, self.step) = (tensors, step);
+        self.own = shards_of(ranks.rank(), size, self.shards);
+        let Whole::Shards { partial, .. } = &mut self.whole else { unreachable!("it was looked at above") };
+        *partial = Nodes::new(self.own.start);
+        self.ranks = Some(ranks);
+        Ok(())
+    }
+
+    /// The shards of a batch that are this trainer's: all, unless it has joined ranks.
+    pub fn own_shards(&self) -> Range<usize> {
+        self.own.clone()
+    }
+
+    /// What ranks must have in common, line by line.
+    fn description(&self) -> String {
+        let mut text = format!("shards {}\nseed {}\n{:?}\n", self.shards, self.seed, self.optimizer);
+        for input in &self.inputs {
+            text += &format!("input {} {}\n", input.dtype, input.shape);
+        }
+        for (name, tensor) in self.names.iter().zip(&self.parameters) {
+            text += &format!("{name} {:?}\n", tensor.dims());
+        }
+        text
     }
 
     /// Brings a tensor to where the trainer computes.
