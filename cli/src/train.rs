@@ -4,12 +4,9 @@ use crate::args::DeviceArgs;
 use crate::failure::{self, Result};
 use crate::format::table;
 use crate::progress::{Progress, bar};
-use adead::Tensor;
-use adead::train::ranks::{Place, Tcp, Transport};
-use adead_models::train::{Epoch, Event, Job, Outcome, RunOptions};
+use adead_models::train::{Epoch, Event, Job, Outcome, RunOptions, connect, hash};
 use clap::{Args, ValueHint};
 use serde_json::json;
-use sha2::{Digest, Sha256};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -60,7 +57,7 @@ pub fn run(args: &TrainArgs, device: &DeviceArgs) -> Result<()> {
         job.epochs = epochs;
     }
     let context = device.open()?;
-    let ranks = args.ranks.as_deref().map(|place| ranks(place, Duration::from_secs(args.patience))).transpose()?;
+    let ranks = args.ranks.as_deref().map(|place| connect(place, Duration::from_secs(args.patience))).transpose()?;
     let rank = ranks.as_ref().map(|ranks| (ranks.rank(), ranks.size()));
     let first = rank.is_none_or(|(rank, _)| rank == 0);
     let (mut progress, start) = (Progress::new(), Instant::now());
@@ -106,12 +103,6 @@ pub fn run(args: &TrainArgs, device: &DeviceArgs) -> Result<()> {
     failure::report(&table(&rows.map(Vec::from), 2), true)
 }
 
-/// Connects with the other ranks.
-fn ranks(place: &str, patience: Duration) -> Result<Box<dyn Transport>> {
-    let place = if place == "env" { Place::from_environment()? } else { place.parse()? };
-    Ok(Box::new(Tcp::connect(&place, patience)?))
-}
-
 fn line(epoch: &Epoch) -> String {
     let Epoch { number, loss, held_out_loss, accuracy, took } = epoch;
     let seconds = took.as_secs_f64();
@@ -130,19 +121,6 @@ fn curve(epochs: &[Epoch]) -> String {
     } else {
         format!("{bars} {most:.4} to {least:.4}, held out")
     }
-}
-
-/// The SHA-256 of parameters in the order of their names.
-fn hash(parameters: &[(String, Tensor)]) -> Result<String> {
-    let mut sorted: Vec<_> = parameters.iter().collect();
-    sorted.sort_by(|a, b| a.0.cmp(&b.0));
-    let mut hash = Sha256::new();
-    for (_, tensor) in sorted {
-        for value in tensor.as_slice::<f32>()? {
-            hash.update(value.to_le_bytes());
-        }
-    }
-    Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 fn report_json(args: &TrainArgs, outcome: &Outcome, rank: Option<(usize, usize)>) -> Result<()> {

@@ -4,9 +4,9 @@
  * Generated from models/c by `ADEAD_BLESS=1 cargo test -p adead-models-c --test header`; don't edit.
  *
  * Sentence encoders run models of sentence-transformers, such as all-MiniLM-L6-v2. Text generators run language models in GGUF
- * files. Link with -ladead_models: the library has a runtime of its own and needs no libadead beside it. It follows the rules of
+ * files. Trainers train networks with arrays, or as a job's file says. Link with -ladead_models: the library has a runtime of its own and needs no libadead beside it. It follows the rules of
  * adead.h and uses its statuses and the options of devices. adead_models_last_error returns this library's texts.
- * docs/sentences.md and docs/text-generation.md are the guides.
+ * docs/sentences.md, docs/text-generation.md and docs/training.md are the guides.
  */
 
 #ifndef ADEAD_MODELS_H
@@ -32,6 +32,9 @@
 
 /// The defaults of adead_convert_options.
 #define ADEAD_CONVERT_OPTIONS_INIT { sizeof(adead_convert_options), NULL, NULL, NULL, NULL }
+
+/// The defaults of adead_train_options.
+#define ADEAD_TRAIN_OPTIONS_INIT { sizeof(adead_train_options), 0, 0, NULL, 300.0, NULL, NULL }
 
 // adead_finish: why a text ended.
 enum {
@@ -63,6 +66,9 @@ typedef struct adead_text_generator adead_text_generator;
 
 /// A text that is generated piece by piece. One thread at a time may use it.
 typedef struct adead_text_stream adead_text_stream;
+
+/// A network in training. One thread at a time uses it: a call while another one computes is `not_ready`.
+typedef struct adead_trainer adead_trainer;
 
 /// Sets how sentences are batched. No choice changes a bit of a result. Start from `ADEAD_ENCODE_OPTIONS_INIT`.
 typedef struct {
@@ -183,6 +189,101 @@ typedef struct {
   /// Passed to the functions.
   void *user;
 } adead_convert_options;
+
+/// What a trainer takes and gives. Set `struct_size` to `sizeof(adead_trainer_info)` before the call.
+typedef struct {
+  /// `sizeof(adead_trainer_info)`.
+  size_t struct_size;
+  /// The type of a sample's values: `ADEAD_DTYPE_F32`, or `ADEAD_DTYPE_I64` for ids.
+  adead_dtype sample_type;
+  /// The type of a target's values: `ADEAD_DTYPE_I64` for classes, else `ADEAD_DTYPE_F32`.
+  adead_dtype target_type;
+  /// The number of values of a sample.
+  size_t sample_size;
+  /// The number of values of a target.
+  size_t target_size;
+  /// The number of values that the network computes for a sample.
+  size_t output_size;
+  /// The number of samples of a step.
+  size_t batch;
+  /// The number of steps so far.
+  uint64_t steps;
+  /// The device that trains, such as "cpu" or "cuda:0".
+  char device[64];
+} adead_trainer_info;
+
+/// Gets the epoch, from 1 on, the number of steps so far and the step's loss, after each step. Returns 0 to go on; another number ends
+/// the training. The thread that called the library calls it. It must return: no longjmp and no C++ exception may leave it.
+typedef int32_t (*adead_fit_progress)(void *user, uint32_t epoch, uint64_t step, float loss);
+
+/// A parameter. Set `struct_size` to `sizeof(adead_parameter)` before the call.
+typedef struct {
+  /// `sizeof(adead_parameter)`.
+  size_t struct_size;
+  /// Its name, valid as long as the trainer.
+  const char *name;
+  /// The number of dimensions.
+  size_t rank;
+  /// The dimensions.
+  size_t dims[8];
+  /// The number of values.
+  size_t size;
+} adead_parameter;
+
+/// What a job tells as it goes on: a step was made, or an epoch is over. Later versions add fields at the end.
+typedef struct {
+  /// 1 if an epoch is over, 0 after a step.
+  int32_t epoch_is_over;
+  /// The epoch, from 1 on.
+  uint32_t epoch;
+  /// The number of steps so far.
+  uint64_t step;
+  /// All steps of the job.
+  uint64_t steps;
+  /// The loss of the step's batch, or the mean loss of the epoch's batches.
+  double loss;
+  /// The mean loss of the samples that are held out; NaN after a step.
+  double held_out_loss;
+  /// The part of them whose most likely class is the right one; NaN after a step.
+  double accuracy;
+  /// The duration of the epoch with its measurement; NaN after a step.
+  double seconds;
+} adead_train_event;
+
+/// Sets how a job runs. Start from `ADEAD_TRAIN_OPTIONS_INIT`.
+typedef struct {
+  /// `sizeof(adead_train_options)`.
+  size_t struct_size;
+  /// Whether the job continues from its checkpoint, if there is one: 0 or 1.
+  int32_t resume;
+  /// The number of epochs; 0 takes the job's.
+  uint32_t epochs;
+  /// The rank of this process, as `adead_trainer_join` takes it. NULL trains alone.
+  const char *ranks;
+  /// How many seconds a rank may take to come, and to compute its part of a step.
+  double patience;
+  /// Gets each event, which is valid during the call. May be NULL. Returns 0 to go on; another number ends the job. The thread that
+  /// called the library calls it. It must return: no longjmp and no C++ exception may leave it.
+  int32_t (*progress)(void *user, const adead_train_event *event);
+  /// Passed to `progress`.
+  void *user;
+} adead_train_options;
+
+/// What a job gave. Set `struct_size` to `sizeof(adead_train_outcome)` before the call.
+typedef struct {
+  /// `sizeof(adead_train_outcome)`.
+  size_t struct_size;
+  /// The number of steps, those before a checkpoint included.
+  uint64_t steps;
+  /// The mean loss of the samples that are held out, after the last epoch of this run. NaN if it had none, or on a rank above 0.
+  double held_out_loss;
+  /// The part of them whose most likely class is the right one. NaN as above.
+  double accuracy;
+  /// The SHA-256 of the parameters, as `adead_trainer_sha256` writes it.
+  char sha256[72];
+  /// The device that trained.
+  char device[64];
+} adead_train_outcome;
 
 #ifdef __cplusplus
 extern "C" {
@@ -453,6 +554,123 @@ ADEAD_API
 adead_status adead_convert(const char *model,
                            const char *file,
                            const adead_convert_options *opts);
+
+/// Compiles a training. `description` is JSON: the network, its loss and its optimiser, which docs/training.md describes. `device` and
+/// `opts` are those of `adead_context_open`; either may be NULL.
+///
+/// `invalid_argument` and `shape_mismatch` for a description that is malformed or makes no network.
+ADEAD_API
+adead_status adead_trainer_create(const char *description,
+                                  const char *device,
+                                  const adead_context_options *opts,
+                                  adead_trainer **out);
+
+/// Releases a trainer. NULL is allowed.
+ADEAD_API void adead_trainer_destroy(adead_trainer *trainer);
+
+/// Says what a trainer takes and gives.
+ADEAD_API adead_status adead_trainer_inspect(const adead_trainer *trainer, adead_trainer_info *out);
+
+/// Trains together with other processes from here on. `place` is the rank of this one: "0/4@host:29500" for rank 0 of 4, with the address
+/// on which rank 0 waits, or "env" for what torchrun, Open MPI, MPICH or Slurm says. A rank may take `patience` seconds to come, and to
+/// compute its part of a step. All ranks take the parameters and the step of rank 0. Then each makes the same calls with the same
+/// samples, and computes its own part of every batch.
+///
+/// `invalid_argument` if there are more ranks than shards, or the ranks' trainings differ; `io` if a rank does not come or is lost.
+ADEAD_API
+adead_status adead_trainer_join(adead_trainer *trainer,
+                                const char *place,
+                                double patience);
+
+/// Trains with one batch. `x` has `count` samples behind each other, and `targets` as many targets; `adead_trainer_inspect` says their
+/// types and sizes. `count` must be the batch. `*loss` receives the loss from before the step.
+///
+/// `invalid_argument` for a class that does not exist, and if the loss is not finite: the text has the step and the parameter. Then
+/// nothing has changed.
+ADEAD_API
+adead_status adead_trainer_step(adead_trainer *trainer,
+                                const void *x,
+                                const void *targets,
+                                size_t count,
+                                float *loss);
+
+/// Trains with `count` samples `epochs` times, in an order that the seed draws for each epoch. Samples that don't fill a batch wait for
+/// the next epoch. `progress` may be NULL. `*loss` receives the mean loss of the last epoch.
+///
+/// Errors are those of `adead_trainer_step`, and `not_ready` if `progress` ended the training. Steps before an error are made.
+ADEAD_API
+adead_status adead_trainer_fit(adead_trainer *trainer,
+                               const void *x,
+                               const void *targets,
+                               size_t count,
+                               uint32_t epochs,
+                               adead_fit_progress progress,
+                               void *user,
+                               double *loss);
+
+/// Computes the network's outputs for `count` samples. Writes `output_size` values for each, in their order, to `out`, which has room
+/// for `capacity` values.
+ADEAD_API
+adead_status adead_trainer_predict(const adead_trainer *trainer,
+                                   const void *x,
+                                   size_t count,
+                                   float *out,
+                                   size_t capacity);
+
+/// Measures `count` samples: `*loss` receives their mean loss, and `*accuracy` the part whose most likely class is the right one.
+///
+/// `unsupported` for a loss without classes.
+ADEAD_API
+adead_status adead_trainer_evaluate(const adead_trainer *trainer,
+                                    const void *x,
+                                    const void *targets,
+                                    size_t count,
+                                    double *loss,
+                                    double *accuracy);
+
+/// Writes the parameters, the optimiser's tensors and the step to a safetensors file, which replaces an older one at once.
+///
+/// `io` if it can't be written.
+ADEAD_API
+adead_status adead_trainer_save(const adead_trainer *trainer,
+                                const char *path);
+
+/// Continues from a file of `adead_trainer_save`: the next steps have the bits that they would have had there.
+///
+/// `io`, `invalid_argument` and `shape_mismatch` for a file that can't be read or belongs to another training.
+ADEAD_API adead_status adead_trainer_load(adead_trainer *trainer, const char *path);
+
+/// Writes the SHA-256 of the parameters as 64 hexadecimal digits and NUL to `text`, which has room for `capacity` bytes, 65 or more. The
+/// parameters are taken in the order of their names, as f32, little endian.
+ADEAD_API
+adead_status adead_trainer_sha256(const adead_trainer *trainer,
+                                  char *text,
+                                  size_t capacity);
+
+/// Returns the number of parameters: tensors with a name.
+ADEAD_API adead_status adead_trainer_parameter_count(const adead_trainer *trainer, size_t *out);
+
+/// Says the name and the shape of parameter `index`, and writes its values to `values`, which has room for `capacity` values. With
+/// NULL for `values` none are written.
+///
+/// `invalid_argument` for an index that is no parameter's, and if the values have no room.
+ADEAD_API
+adead_status adead_trainer_parameter(const adead_trainer *trainer,
+                                     size_t index,
+                                     adead_parameter *out,
+                                     float *values,
+                                     size_t capacity);
+
+/// Trains what a job's file says: a TOML file, which docs/training.md describes. `device` and `context` are those of
+/// `adead_context_open`; each of `device`, `context` and `opts` may be NULL.
+///
+/// `io` and `invalid_argument` for a job, data or a checkpoint that can't be read or is malformed; `not_ready` if `progress` ended it.
+ADEAD_API
+adead_status adead_train_job(const char *path,
+                             const char *device,
+                             const adead_context_options *context,
+                             const adead_train_options *opts,
+                             adead_train_outcome *out);
 
 #ifdef __cplusplus
 }  // extern "C"

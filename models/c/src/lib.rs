@@ -1,4 +1,4 @@
-//! `libadead_models.so`: models for C: sentence encoders and text generators. `include/adead/models.h` is generated from the comments and
+//! `libadead_models.so`: models for C: sentence encoders, text generators and training. `include/adead/models.h` is generated from the comments and
 //! signatures here by `tests/header.rs`; docs/sentences.md and
 //! docs/text-generation.md are the guides.
 //!
@@ -14,12 +14,14 @@ mod conversion;
 mod encoder;
 mod generation;
 mod generator;
+mod job;
 mod options;
 mod scores;
 mod sentences;
 mod stream;
 mod text_options;
 mod text_stream;
+mod trainer;
 mod version;
 
 // Nothing else happens when the library is loaded.

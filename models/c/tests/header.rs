@@ -17,6 +17,8 @@ const SOURCES: &[&str] = &[
     "scores",
     "blocks",
     "conversion",
+    "trainer",
+    "job",
 ];
 
 const CONSTANTS: &str = "
@@ -37,6 +39,9 @@ const CONSTANTS: &str = "
 
 /// The defaults of adead_convert_options.
 #define ADEAD_CONVERT_OPTIONS_INIT { sizeof(adead_convert_options), NULL, NULL, NULL, NULL }
+
+/// The defaults of adead_train_options.
+#define ADEAD_TRAIN_OPTIONS_INIT { sizeof(adead_train_options), 0, 0, NULL, 300.0, NULL, NULL }
 
 // adead_finish: why a text ended.
 enum {
@@ -72,7 +77,7 @@ fn header() -> String {
     };
     config.function.prefix = Some("ADEAD_API".into());
     // adead.h has it.
-    config.export.exclude = vec!["adead_status".into(), "adead_block_format".into()];
+    config.export.exclude = vec!["adead_status".into(), "adead_block_format".into(), "adead_dtype".into()];
     let mut builder = Builder::new().with_config(config);
     for name in SOURCES {
         builder = builder.with_src(Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("src/{name}.rs")));

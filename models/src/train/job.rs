@@ -131,6 +131,19 @@ pub enum LayerSpec {
     Dropout(f32),
 }
 
+/// What a network makes small.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LossSpec {
+    /// The cross-entropy of logits and classes.
+    #[default]
+    CrossEntropy,
+    /// The mean of the squares of differences.
+    Mse,
+    /// The cross-entropy of logits and numbers between 0 and 1.
+    BinaryCrossEntropy,
+}
+
 /// How the network learns.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -215,12 +228,19 @@ impl Job {
             (Source::Digits { .. }, ModelSpec::Layers { .. }) | (Source::Text { .. }, ModelSpec::Gpt { .. }) => Ok(()),
             _ => Err("digits need a model of the kind 'layers', and texts one of the kind 'gpt'".into()),
         }?;
-        self.optimizer_for(1).map(drop)
+        self.optimizer.optimizer(Some(1)).map(drop)
     }
 
-    /// The optimiser of a job of so many steps.
-    pub(super) fn optimizer_for(&self, steps: u64) -> std::result::Result<Optimizer, String> {
-        let spec = &self.optimizer;
+    /// A path of the file, as seen from here.
+    pub(super) fn path(&self, path: &Path) -> PathBuf {
+        self.folder.join(path)
+    }
+}
+
+impl OptimizerSpec {
+    /// The optimiser of a training of so many steps, which only a schedule needs.
+    pub(super) fn optimizer(&self, steps: Option<u64>) -> std::result::Result<Optimizer, String> {
+        let spec = self;
         let plain = match spec.kind.as_str() {
             "sgd" => Optimizer {
                 rule: Rule::Sgd { momentum: spec.momentum, nesterov: spec.nesterov },
@@ -237,7 +257,10 @@ impl Job {
         let schedule = match spec.schedule.as_str() {
             "constant" if spec.warmup == 0 => Schedule::Constant,
             "constant" => Schedule::Cosine { warmup: spec.warmup, steps: u64::MAX, end: 1.0 },
-            "cosine" => Schedule::Cosine { warmup: spec.warmup, steps, end: spec.end },
+            "cosine" => {
+                let steps = steps.ok_or("optimizer.schedule is 'cosine', which needs the number of steps")?;
+                Schedule::Cosine { warmup: spec.warmup, steps, end: spec.end }
+            }
             other => return Err(format!("optimizer.schedule is '{other}'; it can be constant or cosine")),
         };
         if !(spec.rate > 0.0 && spec.rate.is_finite()) {
@@ -245,10 +268,5 @@ impl Job {
         }
         let weight_decay = spec.weight_decay.unwrap_or(plain.weight_decay);
         Ok(Optimizer { rule, schedule, weight_decay, clip_norm: spec.clip_norm, average: spec.average, ..plain })
-    }
-
-    /// A path of the file, as seen from here.
-    pub(super) fn path(&self, path: &Path) -> PathBuf {
-        self.folder.join(path)
     }
 }

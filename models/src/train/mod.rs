@@ -6,13 +6,49 @@ mod data;
 mod job;
 mod model;
 mod run;
+mod trainer;
 
 pub use data::Data;
-pub use job::{Checkpoint, Job, LayerSpec, ModelSpec, OptimizerSpec, Source};
+pub use job::{Checkpoint, Job, LayerSpec, LossSpec, ModelSpec, OptimizerSpec, Source};
+pub use model::Sample;
 pub use run::{Epoch, Event, Outcome, RunOptions};
 
-use adead::{Error, Status};
+pub use trainer::{Description, Trainer};
+
+use adead::train::ranks::{Place, Tcp, Transport};
+use adead::{Error, Result, Status, Tensor};
+use sha2::{Digest, Sha256};
 use std::path::Path;
+use std::time::Duration;
+
+/// What was measured with samples.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Measured {
+    /// The mean loss.
+    pub loss: f64,
+    /// The part of the samples, or of a text's bytes, whose most likely class is the right one.
+    pub accuracy: f64,
+}
+
+/// Connects with the other ranks of a training. `place` is `RANK/RANKS@HOST:PORT`, or `env` for what torchrun, Open MPI, MPICH or Slurm
+/// says. A rank may take so long to come, and to compute its part of a step.
+pub fn connect(place: &str, patience: Duration) -> Result<Box<dyn Transport>> {
+    let place = if place == "env" { Place::from_environment()? } else { place.parse()? };
+    Ok(Box::new(Tcp::connect(&place, patience)?))
+}
+
+/// The SHA-256 of parameters in the order of their names: f32, little endian.
+pub fn hash(parameters: &[(String, Tensor)]) -> Result<String> {
+    let mut sorted: Vec<_> = parameters.iter().collect();
+    sorted.sort_by(|a, b| a.0.cmp(&b.0));
+    let mut hash = Sha256::new();
+    for (_, tensor) in sorted {
+        for value in tensor.as_slice::<f32>()? {
+            hash.update(value.to_le_bytes());
+        }
+    }
+    Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+}
 
 /// An error about a file.
 fn fault(status: Status, path: &Path, text: impl std::fmt::Display) -> Error {

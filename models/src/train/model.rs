@@ -1,39 +1,73 @@
-//! The network of a job.
+//! The network that a description says.
 
-use super::data::SIDE;
-use super::job::{LayerSpec, ModelSpec};
+use super::Measured;
+use super::job::{LayerSpec, LossSpec, ModelSpec};
 use adead::pipeline::Value;
 use adead::train::layers::{self, Heads, Window};
 use adead::train::{Init, Network, losses};
-use adead::{DType, Op, Result, Tensor};
+use adead::{DType, Error, Op, Result, Status, Tensor};
 
 /// A recorded network: its loss and its logits.
 pub(super) struct Recorded {
     pub loss: Value,
     pub logits: Value,
+    pub sample: Sample,
+}
+
+/// What a sample of a network is, without the number of samples.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sample {
+    /// The type of a sample's values: f32, or i64 for ids.
+    pub dtype: DType,
+    /// Its shape.
+    pub dims: Vec<usize>,
+    /// The type of its target: i64 for classes, else f32.
+    pub target: DType,
+    /// The target's shape.
+    pub targets: Vec<usize>,
+    /// The shape of what the network computes for it.
+    pub outputs: Vec<usize>,
+}
+
+impl Sample {
+    /// Targets that say nothing, for a network that only computes.
+    pub(super) fn no_targets(&self, count: usize) -> Result<Tensor> {
+        Tensor::zeros(self.target, &[&[count][..], &self.targets].concat())
+    }
 }
 
 /// The bytes that texts are made of.
 const BYTES: usize = 256;
 
-/// Records the network for a batch of so many samples.
-pub(super) fn record(net: &mut Network, spec: &ModelSpec, batch: usize) -> Result<Recorded> {
-    let (logits, targets) = match spec {
+/// Records the network for a batch of so many samples of the shape `input`. A decoder's samples have its context's shape.
+pub(super) fn record(
+    net: &mut Network,
+    spec: &ModelSpec,
+    input: &[usize],
+    loss: LossSpec,
+    batch: usize,
+) -> Result<Recorded> {
+    let invalid = |text: String| Err(Error::new(Status::InvalidArgument, text));
+    let (dtype, dims) = match spec {
+        ModelSpec::Layers { .. } => (DType::F32, input.to_vec()),
+        ModelSpec::Gpt { context, .. } if input.is_empty() || input == [*context] => (DType::I64, vec![*context]),
+        ModelSpec::Gpt { context, .. } => {
+            return invalid(format!("input is {input:?}; samples of a gpt are its context, [{context}]"));
+        }
+    };
+    let x = net.input(dtype, &[&[batch][..], &dims].concat())?;
+    let logits = match spec {
         ModelSpec::Layers { layers } => {
-            let x = net.input(DType::F32, &[batch, 1, SIDE, SIDE])?;
-            let targets = net.input(DType::I64, &[batch])?;
             let mut value = x;
             for (number, layer) in layers.iter().enumerate() {
                 value = one(net, layer, number, value)?;
             }
-            (value, targets)
+            value
         }
         ModelSpec::Gpt { layers, heads, width, context, dropout } => {
-            let ids = net.input(DType::I64, &[batch, *context])?;
-            let targets = net.input(DType::I64, &[batch, *context])?;
             // As GPT-2 begins.
             let table = net.parameter("words.weight", &[BYTES, *width], &Init::Normal(0.02))?;
-            let words = net.op(Op::Embedding, &[table, ids])?;
+            let words = net.op(Op::Embedding, &[table, x])?;
             let positions = net.parameter("positions.weight", &[*context, *width], &Init::Normal(0.02))?;
             let mut x = net.op(Op::Add, &[words, positions])?;
             x = net.dropout(x, *dropout)?;
@@ -42,10 +76,24 @@ pub(super) fn record(net: &mut Network, spec: &ModelSpec, batch: usize) -> Resul
                 x = layers::transformer_block(net, &format!("blocks.{number}"), x, heads, 4 * width, *dropout)?;
             }
             let x = layers::layer_norm(net, "norm", x, 1e-5)?;
-            (layers::linear_without_bias(net, "head", x, BYTES)?, targets)
+            layers::linear_without_bias(net, "head", x, BYTES)?
         }
     };
-    Ok(Recorded { loss: losses::cross_entropy(net, logits, targets)?, logits })
+    let outputs = net.dims(logits)?.split_off(1);
+    let (target, targets) = match (loss, outputs.split_last()) {
+        (LossSpec::CrossEntropy, Some((_, rows))) => (DType::I64, rows.to_vec()),
+        (LossSpec::CrossEntropy, None) => {
+            return invalid("the network computes one number for a sample, and no classes".into());
+        }
+        _ => (DType::F32, outputs.clone()),
+    };
+    let given = net.input(target, &[&[batch][..], &targets].concat())?;
+    let loss = match loss {
+        LossSpec::CrossEntropy => losses::cross_entropy(net, logits, given)?,
+        LossSpec::Mse => losses::mse(net, logits, given)?,
+        LossSpec::BinaryCrossEntropy => losses::binary_cross_entropy(net, logits, given)?,
+    };
+    Ok(Recorded { loss, logits, sample: Sample { dtype, dims, target, targets, outputs } })
 }
 
 fn one(net: &mut Network, layer: &LayerSpec, number: usize, x: Value) -> Result<Value> {
@@ -79,6 +127,12 @@ pub(super) struct Measure {
 }
 
 impl Measure {
+    /// The means over all rows.
+    pub fn mean(&self) -> Measured {
+        let of = |number: f64| number / self.rows.max(1) as f64;
+        Measured { loss: of(self.loss), accuracy: of(self.right as f64) }
+    }
+
     pub fn add(&mut self, logits: &Tensor, targets: &Tensor, samples: usize) -> Result<()> {
         let width = logits.dims().last().copied().unwrap_or(1);
         let targets = targets.as_slice::<i64>()?;

@@ -1,8 +1,8 @@
 //! A job's run.
 
-use super::data::Data;
+use super::data::{Data, SIDE};
 use super::fault;
-use super::job::Job;
+use super::job::{Job, LossSpec, ModelSpec};
 use super::model::{Measure, record};
 use adead::train::ranks::Transport;
 use adead::train::{Network, Predictor, Trainer};
@@ -84,15 +84,17 @@ impl Job {
             return Err(Error::new(Status::InvalidArgument, text));
         }
         let steps = per_epoch * u64::from(self.epochs);
-        let optimizer = self.optimizer_for(steps).map_err(|text| Error::new(Status::InvalidArgument, text))?;
+        let optimizer =
+            self.optimizer.optimizer(Some(steps)).map_err(|text| Error::new(Status::InvalidArgument, text))?;
+        let input: &[usize] = if let ModelSpec::Layers { .. } = self.model { &[1, SIDE, SIDE] } else { &[] };
         let mut net = Network::new(context, self.seed);
-        let recorded = record(&mut net, &self.model, self.batch / self.shards)?;
+        let recorded = record(&mut net, &self.model, input, LossSpec::CrossEntropy, self.batch / self.shards)?;
         let mut trainer = match self.shards {
             1 if ranks.is_none() => Trainer::new(net, recorded.loss, optimizer)?,
             shards => Trainer::in_shards(net, recorded.loss, optimizer, shards)?,
         };
         let mut net = Network::for_prediction(context);
-        let recorded = record(&mut net, &self.model, self.batch)?;
+        let recorded = record(&mut net, &self.model, input, LossSpec::CrossEntropy, self.batch)?;
         let predictor = Predictor::new(net, &[recorded.logits])?;
         let file = self.checkpoint.as_ref().map(|checkpoint| (self.path(&checkpoint.file), checkpoint.every.max(1)));
         if let Some((file, _)) = file.as_ref().filter(|(file, _)| resume && first && file.exists()) {
@@ -124,12 +126,12 @@ impl Job {
             if let Some((file, _)) = file.as_ref().filter(|(_, every)| number % every == 0 || number == self.epochs) {
                 trainer.save(file)?;
             }
-            let of = |number: f64| number / held_out.rows.max(1) as f64;
+            let held_out = held_out.mean();
             let epoch = Epoch {
                 number,
                 loss: sum / per_epoch as f64,
-                held_out_loss: of(held_out.loss),
-                accuracy: of(held_out.right as f64),
+                held_out_loss: held_out.loss,
+                accuracy: held_out.accuracy,
                 took: start.elapsed(),
             };
             tell(&Event::Epoch(epoch.clone()))?;

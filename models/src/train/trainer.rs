@@ -1,0 +1,266 @@
+//! A network described by data, trained with arrays: what other languages than Rust train with.
+
+use super::job::{LossSpec, ModelSpec, OptimizerSpec};
+use super::model::{Measure, Sample, record};
+use super::{Measured, hash};
+use adead::train::ranks::Transport;
+use adead::train::{self, Network, Predictor};
+use adead::{Context, DType, Element, Error, Result, Status, Tensor};
+use serde::Deserialize;
+use std::path::Path;
+
+/// A network and how it learns. In JSON, with the names of a job's file:
+///
+/// ```
+/// # use adead_models::train::Description;
+/// let description: Description = r#"{
+///     "model": { "kind": "layers", "layers": ["flatten", { "linear": 256 }, "relu", { "linear": 10 }] },
+///     "input": [1, 28, 28], "loss": "cross_entropy", "batch": 50, "seed": 7,
+///     "optimizer": { "kind": "adam", "rate": 0.001 }
+/// }"#.parse()?;
+/// # Ok::<(), adead::Error>(())
+/// ```
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Description {
+    /// The network.
+    pub model: ModelSpec,
+    /// A sample's shape; a `gpt` has its context's, which need not be given.
+    #[serde(default)]
+    pub input: Vec<usize>,
+    /// What becomes small.
+    #[serde(default)]
+    pub loss: LossSpec,
+    /// How it learns.
+    pub optimizer: OptimizerSpec,
+    /// Samples of a step.
+    pub batch: usize,
+    /// The parts of a batch whose gradients are added up in a tree; a power of two that divides the batch.
+    #[serde(default = "one")]
+    pub shards: usize,
+    /// The seed of parameters, dropout and the order of samples.
+    #[serde(default)]
+    pub seed: u64,
+    /// The steps of the whole training, which a schedule needs.
+    pub steps: Option<u64>,
+}
+
+fn one() -> usize {
+    1
+}
+
+fn invalid<T>(text: String) -> Result<T> {
+    Err(Error::new(Status::InvalidArgument, text))
+}
+
+impl std::str::FromStr for Description {
+    type Err = Error;
+
+    /// Reads JSON. `invalid_argument` with the line and what is wrong there.
+    fn from_str(text: &str) -> Result<Description> {
+        serde_json::from_str(text).or_else(|error| invalid(format!("the training's description: {error}")))
+    }
+}
+
+/// A network in training. It takes samples as tensors `[n, …]`; targets are classes (i64) for cross-entropy, and f32 with the shape of
+/// the outputs for the other losses.
+pub struct Trainer {
+    inner: train::Trainer,
+    predictor: Predictor,
+    sample: Sample,
+    batch: usize,
+    shards: usize,
+    loss: LossSpec,
+    gpt: bool,
+}
+
+impl Trainer {
+    /// Compiles a training on a context. `invalid_argument` and `shape_mismatch` for a description that makes no network.
+    pub fn new(context: &Context, description: &Description) -> Result<Trainer> {
+        let Description { model, input, loss, optimizer, batch, shards, seed, steps } = description;
+        if *batch == 0 || !shards.is_power_of_two() || batch % shards != 0 {
+            return invalid(format!(
+                "batch is {batch} and shards {shards}; shards must be a power of two that divides the batch"
+            ));
+        }
+        let optimizer = optimizer.optimizer(*steps).or_else(invalid)?;
+        let mut net = Network::new(context, *seed);
+        let recorded = record(&mut net, model, input, *loss, batch / shards)?;
+        let inner = match shards {
+            1 => train::Trainer::new(net, recorded.loss, optimizer)?,
+            _ => train::Trainer::in_shards(net, recorded.loss, optimizer, *shards)?,
+        };
+        let mut net = Network::for_prediction(context);
+        let recorded = record(&mut net, model, input, *loss, *batch)?;
+        Ok(Trainer {
+            predictor: Predictor::new(net, &[recorded.logits])?,
+            sample: recorded.sample,
+            inner,
+            batch: *batch,
+            shards: *shards,
+            loss: *loss,
+            gpt: matches!(model, ModelSpec::Gpt { .. }),
+        })
+    }
+
+    /// Trains together with other processes from here on: [`train::Trainer::join`].
+    pub fn join(&mut self, ranks: Box<dyn Transport>) -> Result<()> {
+        self.inner.join(ranks)
+    }
+
+    /// What a sample is made of.
+    pub fn sample(&self) -> &Sample {
+        &self.sample
+    }
+
+    /// Samples of a step.
+    pub fn batch(&self) -> usize {
+        self.batch
+    }
+
+    /// Trains with a batch, and returns its loss from before the step. With ranks, every one is given the whole batch and computes its
+    /// own part. `shape_mismatch` for another shape, and as [`train::Trainer::step`].
+    pub fn step(&mut self, x: &Tensor, targets: &Tensor) -> Result<f32> {
+        let count = self.check(x, Some(targets))?;
+        if count != self.batch {
+            let text = format!("{count} samples; a step takes a batch of {}", self.batch);
+            return Err(Error::new(Status::ShapeMismatch, text));
+        }
+        let (own, shard) = (self.inner.own_shards(), self.batch / self.shards);
+        let part = |tensor: &Tensor| tensor.rows(own.start * shard, own.len() * shard);
+        self.inner.step(&[&part(x)?, &part(targets)?])
+    }
+
+    /// Trains with all samples `epochs` times, in an order that the seed draws for each epoch. Samples that don't fill a batch wait for
+    /// the next epoch. `tell` gets the epoch, the step and the loss after each step; an error of it ends the training. Returns the mean
+    /// loss of the last epoch.
+    pub fn fit(
+        &mut self,
+        x: &Tensor,
+        targets: &Tensor,
+        epochs: u32,
+        tell: &mut dyn FnMut(u32, u64, f32) -> Result<()>,
+    ) -> Result<f64> {
+        let count = self.check(x, Some(targets))?;
+        let per_epoch = count / self.batch;
+        if per_epoch == 0 || epochs == 0 {
+            return invalid(format!("{count} samples and {epochs} epochs; a batch has {} samples", self.batch));
+        }
+        let mut mean = 0.0;
+        for epoch in 1..=epochs {
+            let number = (self.inner.steps() / per_epoch as u64) as u32 + 1;
+            let (order, mut sum) = (self.inner.order(number, count), 0.0);
+            for numbers in order.chunks_exact(self.batch) {
+                let loss = self.step(&rows(x, numbers)?, &rows(targets, numbers)?)?;
+                sum += f64::from(loss);
+                tell(epoch, self.inner.steps(), loss)?;
+            }
+            mean = sum / per_epoch as f64;
+        }
+        Ok(mean)
+    }
+
+    /// Computes the outputs for any number of samples, with the averages of the parameters where the optimiser keeps them.
+    pub fn predict(&self, x: &Tensor) -> Result<Tensor> {
+        let count = self.check(x, None)?;
+        let mut values = Vec::new();
+        let dims: Vec<usize> = [&[count][..], &self.sample.outputs].concat();
+        let targets = self.sample.no_targets(self.batch)?;
+        let parameters = self.trained();
+        for first in (0..count).step_by(self.batch) {
+            // The last batch is filled up with its last sample.
+            let numbers: Vec<usize> = (first..first + self.batch).map(|number| number.min(count - 1)).collect();
+            let found = self.predictor.run(&parameters, &[&rows(x, &numbers)?, &targets])?;
+            let width: usize = self.sample.outputs.iter().product();
+            values.extend_from_slice(&found[0].as_slice::<f32>()?[..width * self.batch.min(count - first)]);
+        }
+        Tensor::new(&values, &dims)
+    }
+
+    /// Measures samples: the mean loss, and how many are classified right. `unsupported` for a loss without classes.
+    pub fn evaluate(&self, x: &Tensor, targets: &Tensor) -> Result<Measured> {
+        self.check(x, Some(targets))?;
+        if self.loss != LossSpec::CrossEntropy {
+            let text = "evaluate counts classes, and the loss has none; compare what predict returns";
+            return Err(Error::new(Status::Unsupported, text.to_owned()));
+        }
+        let mut measure = Measure::default();
+        measure.add(&self.predict(x)?, targets, x.dims()[0])?;
+        Ok(measure.mean())
+    }
+
+    /// The parameters by name: the averages, where the optimiser keeps them.
+    pub fn trained(&self) -> Vec<(String, Tensor)> {
+        self.inner.averages().unwrap_or_else(|| self.inner.parameters())
+    }
+
+    /// The SHA-256 of [`Trainer::trained`], as `adead train` prints it.
+    pub fn sha256(&self) -> Result<String> {
+        hash(&self.trained())
+    }
+
+    /// Steps so far.
+    pub fn steps(&self) -> u64 {
+        self.inner.steps()
+    }
+
+    /// The device that trains.
+    pub fn device(&self) -> &str {
+        self.inner.device()
+    }
+
+    /// Writes a checkpoint: [`train::Trainer::save`].
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        self.inner.save(path)
+    }
+
+    /// Continues from a checkpoint: [`train::Trainer::load`].
+    pub fn load(&mut self, path: impl AsRef<Path>) -> Result<()> {
+        self.inner.load(path)
+    }
+
+    /// Returns the number of samples. `shape_mismatch` and `dtype_mismatch` for tensors that are no samples of this network.
+    fn check(&self, x: &Tensor, targets: Option<&Tensor>) -> Result<usize> {
+        let Some(&count) = x.dims().first() else { return invalid("x has no samples; it is a single number".into()) };
+        let both = [
+            (Some(x), self.sample.dtype, &self.sample.dims, "x"),
+            (targets, self.sample.target, &self.sample.targets, "targets"),
+        ];
+        for (tensor, dtype, dims, name) in both {
+            let Some(tensor) = tensor else { continue };
+            if tensor.dtype() != dtype {
+                let text = format!("{name} is {}; the network takes {dtype}", tensor.dtype());
+                return Err(Error::new(Status::DtypeMismatch, text));
+            }
+            if tensor.dims().first() != Some(&count) || tensor.dims()[1..] != dims[..] {
+                let expected = [&[count][..], dims].concat();
+                let text = format!("{name} is {:?}; for {count} samples it must be {expected:?}", tensor.dims());
+                return Err(Error::new(Status::ShapeMismatch, text));
+            }
+        }
+        let classes = self.sample.outputs.last().copied().unwrap_or(1) as i64;
+        let (ids, what) = if self.gpt { (Some(x), "x") } else { (None, "x") };
+        let wanted = targets.filter(|_| self.sample.target == DType::I64).map(|tensor| (tensor, "targets"));
+        for (tensor, name) in ids.map(|x| (x, what)).into_iter().chain(wanted) {
+            if let Some(at) = tensor.as_slice::<i64>()?.iter().position(|id| !(0..classes).contains(id)) {
+                let id = tensor.as_slice::<i64>()?[at];
+                return invalid(format!("element {at} of {name} is {id}; there are {classes} classes, from 0 on"));
+            }
+        }
+        Ok(count)
+    }
+}
+
+/// The samples of these numbers.
+fn rows(tensor: &Tensor, numbers: &[usize]) -> Result<Tensor> {
+    fn of<T: Element + Copy>(tensor: &Tensor, numbers: &[usize]) -> Result<Tensor> {
+        let (values, dims) = (tensor.as_slice::<T>()?, tensor.dims());
+        let width: usize = dims[1..].iter().product();
+        let rows = numbers.iter().flat_map(|&number| &values[number * width..(number + 1) * width]);
+        Tensor::new(&rows.copied().collect::<Vec<T>>(), &[&[numbers.len()][..], &dims[1..]].concat())
+    }
+    match tensor.dtype() {
+        DType::I64 => of::<i64>(tensor, numbers),
+        _ => of::<f32>(tensor, numbers),
+    }
+}
