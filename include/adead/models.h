@@ -216,9 +216,9 @@ typedef struct {
 /// the training. The thread that called the library calls it. It must return: no longjmp and no C++ exception may leave it.
 typedef int32_t (*adead_fit_progress)(void *user, uint32_t epoch, uint64_t step, float loss);
 
-/// A parameter. Set `struct_size` to `sizeof(adead_parameter)` before the call.
+/// A parameter. Set `struct_size` to `sizeof(adead_trained_parameter)` before the call.
 typedef struct {
-  /// `sizeof(adead_parameter)`.
+  /// `sizeof(adead_trained_parameter)`.
   size_t struct_size;
   /// Its name, valid as long as the trainer.
   const char *name;
@@ -228,7 +228,7 @@ typedef struct {
   size_t dims[8];
   /// The number of values.
   size_t size;
-} adead_parameter;
+} adead_trained_parameter;
 
 /// What a job tells as it goes on: a step was made, or an epoch is over. Later versions add fields at the end.
 typedef struct {
@@ -657,7 +657,7 @@ ADEAD_API adead_status adead_trainer_parameter_count(const adead_trainer *traine
 ADEAD_API
 adead_status adead_trainer_parameter(const adead_trainer *trainer,
                                      size_t index,
-                                     adead_parameter *out,
+                                     adead_trained_parameter *out,
                                      float *values,
                                      size_t capacity);
 

@@ -8,6 +8,7 @@
 
 #include <exception>
 #include <string_view>
+#include <utility>
 
 namespace adead {
 inline namespace ADEAD_HPP_MODE {
@@ -74,6 +75,42 @@ template <class T>
 Returned<T> encoded(adead_status status, T value) {
   if (status) return failed<T>(status, adead_models_last_error());
   return value;
+}
+
+/// What a call of it without a value returns.
+inline Returned<void> encoded(adead_status status) {
+#ifdef ADEAD_NO_EXCEPTIONS
+  if (status) return failed<void>(status, adead_models_last_error());
+  return {};
+#else
+  if (status) failed<void>(status, adead_models_last_error());
+#endif
+}
+
+#ifndef ADEAD_NO_EXCEPTIONS
+/// What a progress function threw in this thread's call: no exception may go through the library.
+inline std::exception_ptr &thrown() noexcept {
+  thread_local std::exception_ptr exception;
+  return exception;
+}
+#endif
+
+/// What a call that may have told its progress returns.
+template <class T>
+Returned<T> computed(adead_status status, T value) {
+#ifndef ADEAD_NO_EXCEPTIONS
+  if (thrown()) std::rethrow_exception(std::exchange(thrown(), nullptr));
+#endif
+  return encoded(status, std::move(value));
+}
+
+/// Options as the C interface takes them, valid while the given ones live.
+inline adead_context_options raw(const ContextOptions &options) noexcept {
+  adead_context_options raw = ADEAD_CONTEXT_OPTIONS_INIT;
+  if (options.isa) raw.isa = options.isa->c_str();
+  if (options.threads) raw.threads = *options.threads;
+  if (options.precision) raw.precision = static_cast<adead_precision>(*options.precision);
+  return raw;
 }
 
 /// The source of a stream's sentences and the consumer of its rows. An exception or an error of either is kept here;
@@ -213,10 +250,7 @@ class SentenceEncoder {
   /// Opens the folder of a model, such as all-MiniLM-L6-v2, on a device that is named as for Context::open. io for a
   /// missing file, invalid_argument and shape_mismatch for a malformed one, unsupported for a model of another kind.
   static Returned<SentenceEncoder> open(Text folder, Text device = nullptr, const ContextOptions &options = {}) {
-    adead_context_options raw = ADEAD_CONTEXT_OPTIONS_INIT;
-    if (options.isa) raw.isa = options.isa->c_str();
-    if (options.threads) raw.threads = *options.threads;
-    if (options.precision) raw.precision = static_cast<adead_precision>(*options.precision);
+    const adead_context_options raw = detail::raw(options);
     adead_sentence_encoder *out = nullptr;
     adead_status status = adead_sentence_encoder_open(folder.get(), device.get(), &raw, &out);
     return detail::encoded(status, SentenceEncoder(out));

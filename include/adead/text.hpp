@@ -85,23 +85,6 @@ struct Generation {
 
 namespace detail {
 
-#ifndef ADEAD_NO_EXCEPTIONS
-/// What a progress function threw in this thread's call: no exception may go through the library.
-inline std::exception_ptr &thrown() noexcept {
-  thread_local std::exception_ptr exception;
-  return exception;
-}
-#endif
-
-/// What a call that may have told its progress returns.
-template <class T>
-Returned<T> computed(adead_status status, T value) {
-#ifndef ADEAD_NO_EXCEPTIONS
-  if (thrown()) std::rethrow_exception(std::exchange(thrown(), nullptr));
-#endif
-  return encoded(status, std::move(value));
-}
-
 using RawGeneration = Handle<adead_generation, adead_generation_destroy>;
 
 /// Copies a generation of the C interface.

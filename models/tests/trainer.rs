@@ -64,7 +64,10 @@ fn the_shared_training_has_its_hash_on_every_device() {
         });
         assert_eq!((told, trainer.steps()), (200, 200));
         let after = trainer.evaluate(&x, &classes).unwrap();
-        assert!(after.loss < before.loss && mean.unwrap() < before.loss && after.accuracy > 0.9, "{before:?} {after:?}");
+        assert!(
+            after.loss < before.loss && mean.unwrap() < before.loss && after.accuracy > 0.9,
+            "{before:?} {after:?}"
+        );
         assert_eq!(Some(&*trainer.sha256().unwrap()), shared["sha256"].as_str(), "{context:?}");
     }
 }

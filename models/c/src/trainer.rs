@@ -340,11 +340,11 @@ pub unsafe extern "C" fn adead_trainer_parameter_count(trainer: *const adead_tra
     })
 }
 
-/// A parameter. Set `struct_size` to `sizeof(adead_parameter)` before the call.
+/// A parameter. Set `struct_size` to `sizeof(adead_trained_parameter)` before the call.
 #[repr(C)]
 #[derive(Clone, Copy)]
-pub struct adead_parameter {
-    /// `sizeof(adead_parameter)`.
+pub struct adead_trained_parameter {
+    /// `sizeof(adead_trained_parameter)`.
     pub struct_size: usize,
     /// Its name, valid as long as the trainer.
     pub name: *const c_char,
@@ -357,7 +357,7 @@ pub struct adead_parameter {
 }
 
 // SAFETY: as asked; a pointer may have any bits.
-growing!(unsafe adead_parameter, 96);
+growing!(unsafe adead_trained_parameter, 96);
 
 /// Says the name and the shape of parameter `index`, and writes its values to `values`, which has room for `capacity` values. With
 /// NULL for `values` none are written.
@@ -367,7 +367,7 @@ growing!(unsafe adead_parameter, 96);
 pub unsafe extern "C" fn adead_trainer_parameter(
     trainer: *const adead_trainer,
     index: usize,
-    out: *mut adead_parameter,
+    out: *mut adead_trained_parameter,
     values: *mut f32,
     capacity: usize,
 ) -> adead_status {
@@ -390,7 +390,7 @@ pub unsafe extern "C" fn adead_trainer_parameter(
         // SAFETY: as above.
         unsafe {
             report(out, "out", |struct_size| {
-                Ok(adead_parameter { struct_size, name: name.as_ptr(), rank: tensor.dims().len(), dims, size })
+                Ok(adead_trained_parameter { struct_size, name: name.as_ptr(), rank: tensor.dims().len(), dims, size })
             })
         }?;
         if to.is_empty() { Ok(()) } else { write(to, tensor) }

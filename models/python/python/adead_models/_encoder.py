@@ -49,8 +49,6 @@ class SentenceEncoder:
         isa: str | None = None,
         precision: Literal["f32", "fixed24", "fixed16"] = "f32",
     ) -> None:
-        if threads is not None and threads < 1:
-            raise adead.InvalidArgumentError(f"threads is {threads}; there is 1 at least")
         self._handle: Handle | None = None
         self._handle = Handle(os.fspath(folder), device, isa, threads, precision)
 

@@ -3,6 +3,7 @@
 import ctypes
 import sys
 import weakref
+from collections.abc import Callable
 from ctypes import POINTER, c_char_p, c_int32, c_size_t, c_uint8, c_void_p
 from pathlib import Path
 
@@ -66,18 +67,37 @@ def check(status: int) -> None:
         raise _classes.get(status, adead.Error)(text_of(_last_error()))
 
 
+def function(name: str, *arguments: object) -> Callable[..., int]:
+    """A function that returns a status."""
+    function = getattr(library, name)
+    function.argtypes, function.restype = arguments, c_int32
+    return function  # type: ignore[no-any-return]
+
+
+def destroys(name: str) -> Callable[[c_void_p], None]:
+    """A function that releases a handle."""
+    function = getattr(library, name)
+    function.argtypes, function.restype = [c_void_p], None
+    return function  # type: ignore[no-any-return]
+
+
+def context_options(isa: str | None, threads: int | None, precision: str) -> ContextOptions:
+    """How a device is opened. ``adead.InvalidArgumentError`` for no threads and for an unknown precision."""
+    if threads is not None and threads < 1:
+        raise adead.InvalidArgumentError(f"threads is {threads}; there is 1 at least")
+    if precision not in PRECISIONS:
+        raise adead.InvalidArgumentError(f"precision is {precision!r}; it must be one of {', '.join(PRECISIONS)}")
+    name = None if isa is None else argument(isa)
+    return ContextOptions(ctypes.sizeof(ContextOptions), name, threads or 0, PRECISIONS.index(precision))
+
+
 class Handle:
     """An encoder of the library. It is destroyed when nobody has it any more, and who makes a call has it."""
 
     def __init__(self, folder: str, device: str | None, isa: str | None, threads: int | None, precision: str) -> None:
-        def optional(text: str | None) -> bytes | None:
-            return None if text is None else argument(text)
-
-        if precision not in PRECISIONS:
-            raise adead.InvalidArgumentError(f"precision is {precision!r}; it must be one of {', '.join(PRECISIONS)}")
-        options = ContextOptions(ctypes.sizeof(ContextOptions), optional(isa), threads or 0, PRECISIONS.index(precision))
+        options = context_options(isa, threads, precision)
         self._pointer = c_void_p()
-        check(_open(argument(folder), optional(device), options, self._pointer))
+        check(_open(argument(folder), None if device is None else argument(device), options, self._pointer))
         # Not at the end of the process, when threads may still be computing.
         weakref.finalize(self, _destroy, self._pointer).atexit = False
         width, most, device_name = c_size_t(), c_size_t(), c_char_p()

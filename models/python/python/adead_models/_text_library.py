@@ -11,7 +11,7 @@ import adead
 import numpy
 import numpy.typing
 
-from ._library import argument, check, library, text_of
+from ._library import argument, check, destroys, function, text_of
 
 Finish: TypeAlias = Literal["end", "stop", "max_tokens", "context_full"]
 
@@ -62,47 +62,34 @@ class _Message(ctypes.Structure):
     _fields_ = [("role", c_char_p), ("content", c_char_p)]
 
 
-def _function(name: str, *arguments: object) -> Callable[..., int]:
-    """A function that returns a status."""
-    function = getattr(library, name)
-    function.argtypes, function.restype = arguments, c_int32
-    return function  # type: ignore[no-any-return]
-
-
-def _destroys(name: str) -> Callable[[c_void_p], None]:
-    function = getattr(library, name)
-    function.argtypes, function.restype = [c_void_p], None
-    return function  # type: ignore[no-any-return]
-
-
 _tokens, _size = POINTER(c_uint32), POINTER(c_size_t)
-_open = _function("adead_text_generator_open", c_char_p, POINTER(TextOptions), POINTER(c_void_p))
-_destroy = _destroys("adead_text_generator_destroy")
-_context_length = _function("adead_text_generator_context_length", c_void_p, _size)
-_vocabulary = _function("adead_text_generator_vocabulary", c_void_p, _size)
-_width = _function("adead_text_generator_width", c_void_p, _size)
-_has_chat_template = _function("adead_text_generator_has_chat_template", c_void_p, POINTER(c_int32))
-_device = _function("adead_text_generator_device", c_void_p, POINTER(c_char_p))
-_create = _function("adead_text_stream_create", c_void_p, c_char_p, POINTER(GenerateOptions), POINTER(c_void_p))
-_create_chat = _function(
+_open = function("adead_text_generator_open", c_char_p, POINTER(TextOptions), POINTER(c_void_p))
+_destroy = destroys("adead_text_generator_destroy")
+_context_length = function("adead_text_generator_context_length", c_void_p, _size)
+_vocabulary = function("adead_text_generator_vocabulary", c_void_p, _size)
+_width = function("adead_text_generator_width", c_void_p, _size)
+_has_chat_template = function("adead_text_generator_has_chat_template", c_void_p, POINTER(c_int32))
+_device = function("adead_text_generator_device", c_void_p, POINTER(c_char_p))
+_create = function("adead_text_stream_create", c_void_p, c_char_p, POINTER(GenerateOptions), POINTER(c_void_p))
+_create_chat = function(
     "adead_text_stream_create_chat", c_void_p, POINTER(_Message), c_size_t, POINTER(GenerateOptions), POINTER(c_void_p)
 )
-_generate_batch = _function(
+_generate_batch = function(
     "adead_text_generate_batch", c_void_p, POINTER(c_char_p), c_size_t, POINTER(GenerateOptions), POINTER(c_void_p)
 )
-_destroy_stream = _destroys("adead_text_stream_destroy")
-_next = _function("adead_text_stream_next", c_void_p, POINTER(c_void_p), _size)
-_generation = _function("adead_text_stream_generation", c_void_p, POINTER(c_void_p))
-_destroy_generation = _destroys("adead_generation_destroy")
-_generation_text = _function("adead_generation_text", c_void_p, POINTER(c_void_p), _size)
-_generation_tokens = _function("adead_generation_tokens", c_void_p, POINTER(_tokens), _size)
-_generation_prompt_tokens = _function("adead_generation_prompt_tokens", c_void_p, _size)
-_generation_finish = _function("adead_generation_finish", c_void_p, POINTER(c_int32))
-_tokenize = _function("adead_text_tokenize", c_void_p, c_char_p, _tokens, c_size_t, _size)
-_detokenize = _function("adead_text_detokenize", c_void_p, _tokens, c_size_t, c_void_p, c_size_t, _size)
-_perplexity = _function("adead_text_perplexity", c_void_p, c_char_p, POINTER(c_double))
-_logprobs = _function("adead_text_logprobs", c_void_p, _tokens, c_size_t, c_void_p, c_size_t)
-_embed = _function("adead_text_embed", c_void_p, c_char_p, c_void_p, c_size_t)
+_destroy_stream = destroys("adead_text_stream_destroy")
+_next = function("adead_text_stream_next", c_void_p, POINTER(c_void_p), _size)
+_generation = function("adead_text_stream_generation", c_void_p, POINTER(c_void_p))
+_destroy_generation = destroys("adead_generation_destroy")
+_generation_text = function("adead_generation_text", c_void_p, POINTER(c_void_p), _size)
+_generation_tokens = function("adead_generation_tokens", c_void_p, POINTER(_tokens), _size)
+_generation_prompt_tokens = function("adead_generation_prompt_tokens", c_void_p, _size)
+_generation_finish = function("adead_generation_finish", c_void_p, POINTER(c_int32))
+_tokenize = function("adead_text_tokenize", c_void_p, c_char_p, _tokens, c_size_t, _size)
+_detokenize = function("adead_text_detokenize", c_void_p, _tokens, c_size_t, c_void_p, c_size_t, _size)
+_perplexity = function("adead_text_perplexity", c_void_p, c_char_p, POINTER(c_double))
+_logprobs = function("adead_text_logprobs", c_void_p, _tokens, c_size_t, c_void_p, c_size_t)
+_embed = function("adead_text_embed", c_void_p, c_char_p, c_void_p, c_size_t)
 
 
 def _array(tokens: Sequence[int]) -> "ctypes.Array[c_uint32]":
