@@ -267,6 +267,164 @@ export function convert(model: string, file: string, options?: ConvertOptions | 
 /** `convert` on another thread. */
 export function convertAsync(model: string, file: string, options?: ConvertOptions | null): Promise<string[]>
 
+/** A layer of a network. docs/training.md says what each one does. */
+export type Layer =
+  | 'relu'
+  | 'gelu'
+  | 'silu'
+  | 'tanh'
+  | 'flatten'
+  | 'layer_norm'
+  | { linear: number }
+  | { conv: { channels: number; size: number; stride?: number; padding?: number } }
+  | { max_pool: number }
+  | { avg_pool: number }
+  | { dropout: number }
+
+/** How a network learns; the names and defaults are those of a job's file. */
+export interface OptimizerDescription {
+  kind: 'sgd' | 'adam' | 'adamw'
+  /** The learning rate. */
+  rate: number
+  momentum?: number
+  nesterov?: boolean
+  betas?: [number, number]
+  weight_decay?: number
+  /** The greatest norm of all gradients. */
+  clip_norm?: number
+  /** The steps in which the rate rises from 0. */
+  warmup?: number
+  schedule?: 'constant' | 'cosine'
+  end?: number
+  /** The part that remains at each step of an average of the weights, which is then predicted with. */
+  average?: number
+}
+
+/** A training: the network, its loss and its optimiser. The weights are a function of it and of the samples. */
+export interface TrainingDescription {
+  /** The layers, or what a job's `[model]` says. */
+  model:
+    | readonly Layer[]
+    | { kind: 'layers'; layers: readonly Layer[] }
+    | { kind: 'gpt'; layers: number; heads: number; width: number; context: number; dropout?: number }
+  /** The shape of a sample. A `gpt` has its context's. */
+  input?: readonly number[]
+  /** "cross_entropy", the default, takes classes as targets; the others take values with the shape of the outputs. */
+  loss?: 'cross_entropy' | 'mse' | 'binary_cross_entropy'
+  optimizer: OptimizerDescription
+  /** Samples of a step. */
+  batch: number
+  /** The parts of a batch whose gradients are added up in a tree: a power of two that divides the batch. 1 without it. */
+  shards?: number
+  /** The seed of parameters, dropout and the order of samples: 0 without it. */
+  seed?: number
+  /** The steps of the whole training, which a schedule needs. */
+  steps?: number
+}
+
+/** Samples or targets, one behind the other. Classes and ids are bigints, or an array of whole numbers. */
+export type TrainingValues = Float32Array | BigInt64Array | readonly number[]
+
+/** How samples are trained with. */
+export interface FitOptions {
+  /** How often all samples are seen; 1 without it. */
+  epochs?: number | null
+  /** Called after each epoch with its number, the steps so far and its mean loss. What it throws ends the training. */
+  onProgress?: ((told: { epoch: number; steps: number; loss: number }) => void) | null
+}
+
+/**
+ * A network in training, with the same bits on every device, with every number of threads, and in every language. One call at a time
+ * computes: others are `not_ready` meanwhile. Functions that end in `Async` compute on another thread.
+ */
+export class Trainer {
+  private constructor()
+  /** Compiles a training. `invalid_argument` and `shape_mismatch` for a description that makes no network. */
+  static create(description: TrainingDescription, options?: OpenOptions | null): Trainer
+  static createAsync(description: TrainingDescription, options?: OpenOptions | null): Promise<Trainer>
+  /** Frees the memory once the work that is under way has ended. Later calls are `invalid_argument`. */
+  close(): void
+  /** `close()`, for `using`. */
+  [Symbol.dispose](): void
+  /** The number of steps so far. */
+  readonly steps: number
+  /** The samples of a step. */
+  readonly batch: number
+  /** The device that trains, such as "cpu" or "cuda:0". */
+  readonly device: string
+  /** The types and shapes of a sample, of its target and of what the network computes for it. */
+  readonly sample: { dtype: 'f32' | 'i64'; dims: number[]; target: 'f32' | 'i64'; targets: number[]; outputs: number[] }
+  /**
+   * Trains with one batch, and returns its loss from before the step. `shape_mismatch` for another number of samples than the batch,
+   * `dtype_mismatch` for an array of another kind, `invalid_argument` for a class that does not exist and for a loss that is not
+   * finite. Then nothing has changed.
+   */
+  step(x: TrainingValues, targets: TrainingValues): number
+  /**
+   * Trains with all samples, in an order that the seed draws for each epoch, and returns the mean loss of the last epoch. Samples that
+   * don't fill a batch wait for the next epoch. Errors are those of `step`; steps before an error are made.
+   */
+  fit(x: TrainingValues, targets: TrainingValues, options?: FitOptions | null): number
+  fitAsync(x: TrainingValues, targets: TrainingValues, options?: FitOptions | null): Promise<number>
+  /** The outputs for any number of samples, one row behind the other. */
+  predict(x: TrainingValues): Float32Array
+  predictAsync(x: TrainingValues): Promise<Float32Array>
+  /** The mean loss of samples, and the part that is classified right. `unsupported` for a loss without classes. */
+  evaluate(x: TrainingValues, targets: TrainingValues): { loss: number; accuracy: number }
+  /** Writes parameters, optimiser and step to a safetensors file, which replaces an older one at once. `io` if it can't. */
+  save(path: string): void
+  /**
+   * Continues from a file of `save`: the next steps have the bits that they would have had there. `io`, `invalid_argument` and
+   * `shape_mismatch` for a file that can't be read or belongs to another training.
+   */
+  load(path: string): void
+  /** The SHA-256 of the parameters in the order of their names: f32, little endian. `adead train` prints it too. */
+  sha256(): string
+  /** Copies of the parameters: the averages, where the optimiser keeps them. */
+  parameters(): Map<string, { dims: number[]; values: Float32Array }>
+  /**
+   * Trains together with other processes from here on. The place is the rank of this one, "0/4@host:29500" for rank 0 of 4 with the
+   * address on which rank 0 waits, or "env" for what torchrun, Open MPI, MPICH or Slurm says. Then each rank makes the same calls with
+   * the same samples. A rank may take `patience` seconds, 300 without it, to come, and to compute its part of a step.
+   * `invalid_argument` if there are more ranks than shards or the trainings differ; `io` if a rank does not come or is lost.
+   */
+  join(place?: string, options?: { patience?: number } | null): Promise<void>
+}
+
+/** How a job runs. */
+export interface TrainOptions {
+  /** As for `SentenceEncoder`. */
+  device?: string | null
+  /** CPU threads. */
+  threads?: number | null
+  /** Whether it continues from its checkpoint, if there is one. */
+  resume?: boolean | null
+  /** The number of epochs; the job's without it. */
+  epochs?: number | null
+  /** The rank of this process, as `Trainer.join` takes it; alone without it. */
+  ranks?: string | null
+  /** How many seconds a rank may take; 300 without it. */
+  patience?: number | null
+}
+
+/** What a job gave. */
+export interface TrainOutcome {
+  /** The epochs of this run; none on a rank above 0. */
+  epochs: { epoch: number; loss: number; heldOutLoss: number; accuracy: number; seconds: number }[]
+  /** The number of steps, those before a checkpoint included. */
+  steps: number
+  /** The SHA-256 of the trained parameters. */
+  sha256: string
+  /** The device that trained. */
+  device: string
+}
+
+/**
+ * Trains what a job's file says, on another thread: a TOML file, which docs/training.md describes. `io` and `invalid_argument` for a
+ * job, data or a checkpoint that can't be read or is malformed.
+ */
+export function train(job: string, options?: TrainOptions | null): Promise<TrainOutcome>
+
 /** The name of a status. */
 export type StatusName =
   | 'invalid_argument'

@@ -1,12 +1,13 @@
 'use strict'
 
 // Models for Node.js. The native module opens models and computes. This file has the public classes of sentence embeddings, and
-// streams of sentences; text.js has text generation, gguf.js GGUF files.
+// streams of sentences; text.js has text generation, gguf.js GGUF files, train.js training.
 
 const native = require('./load.js')
 const { AdeadError, checkText, named, refused } = require('./errors.js')
 const gguf = require('./gguf.js')
 const { TextGenerator, TextStream } = require('./text.js')
+const training = require('./train.js')
 
 /** Sentences of a part at most, and of the first one, which somebody waits for; characters after which no more are taken. */
 const MOST = 1024
@@ -140,4 +141,4 @@ class SentenceEncoder {
   }
 }
 
-module.exports = { AdeadError, Embeddings, SentenceEncoder, TextGenerator, TextStream, ...gguf }
+module.exports = { AdeadError, Embeddings, SentenceEncoder, TextGenerator, TextStream, ...gguf, ...training }

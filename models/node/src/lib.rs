@@ -9,6 +9,7 @@ mod encoder;
 mod generator;
 mod gguf;
 mod stream;
+mod trainer;
 
 use napi::Env;
 use napi::bindgen_prelude::{Function, Unknown};
