@@ -66,19 +66,21 @@ fn tests(
     const step = b.step("test", "Run the tests");
     const text = b.path("../../tests/text");
     const sentences = b.path("../../tests/sentences");
-    for ([_][]const u8{ "text", "sentences", "gguf" }) |name| {
+    for ([_][]const u8{ "text", "sentences", "gguf", "train" }) |name| {
         const root = program(b, b.fmt("tests/{s}.zig", .{name}), models, target, optimize);
         const options = b.addOptions();
         options.addOptionPath("llama", text.path(b, "llama.gguf"));
         options.addOptionPath("qwen3", text.path(b, "qwen3.gguf"));
         options.addOptionPath("no_model", text.path(b, "make_tiny.py"));
         options.addOptionPath("folder_config", text.path(b, "llama-hf/config.json"));
+        options.addOptionPath("job", b.path("../../tests/train/gpt.toml"));
         options.addOptionPath("tiny_config", sentences.path(b, "tiny/config.json"));
         root.addImport("options", options.createModule());
         for ([_]struct { []const u8, std.Build.LazyPath }{
             .{ "answer", text.path(b, "answer.txt") },
             .{ "answer_tokens", text.path(b, "answer.tokens") },
             .{ "blocks", text.path(b, "blocks.txt") },
+            .{ "trainer", b.path("../../tests/train/trainer.json") },
             .{ "tiny_sentences", sentences.path(b, "tiny.txt") },
             .{ "tiny_hash", sentences.path(b, "tiny.sha256") },
         }) |file| root.addAnonymousImport(file[0], .{ .root_source_file = file[1] });
@@ -86,12 +88,15 @@ fn tests(
     }
 
     const examples = b.step("examples", "Run the examples");
-    const exe = b.addExecutable(.{ .name = "generate", .root_module = program(b, "examples/generate.zig", models, target, optimize) });
-    examples.dependOn(&b.addInstallArtifact(exe, .{}).step);
-    const run = b.addRunArtifact(exe);
-    // The folder of the file that the program names.
-    run.setCwd(b.path("../.."));
-    examples.dependOn(&run.step);
+    for ([_][]const u8{ "generate", "train" }) |name| {
+        const root = program(b, b.fmt("examples/{s}.zig", .{name}), models, target, optimize);
+        const exe = b.addExecutable(.{ .name = name, .root_module = root });
+        examples.dependOn(&b.addInstallArtifact(exe, .{}).step);
+        const run = b.addRunArtifact(exe);
+        // The folder of the files that programs name.
+        run.setCwd(b.path("../.."));
+        examples.dependOn(&run.step);
+    }
 }
 
 fn program(
