@@ -99,6 +99,25 @@ fn training_has_the_same_bits_everywhere() {
 }
 
 #[test]
+fn a_gpu_keeps_the_weights() {
+    let Some(backend) = backend::named() else { return };
+    let name = format!("{backend}:0");
+    let context = match Context::open(&name) {
+        Ok(context) => context,
+        Err(error) => return backend::skip(&name, &error),
+    };
+    let (net, loss) = network(&context, 16).unwrap();
+    let mut trainer = Trainer::new(net, loss, optimizer()).unwrap();
+    let (x, classes) = images(16, 0);
+    for _ in 0..2 {
+        trainer.step(&[&x, &classes]).unwrap();
+        for (parameter, tensor) in trainer.parameters().into_iter().chain(trainer.averages().unwrap()) {
+            assert_eq!(tensor.places(), [name.clone()], "{parameter}");
+        }
+    }
+}
+
+#[test]
 fn cuts_into_micro_batches_change_no_bit() {
     let mut all = Vec::new();
     for cut in [&[8][..], &[1; 8], &[3, 3, 2], &[4, 4], &[7, 1]] {

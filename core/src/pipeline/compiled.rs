@@ -212,11 +212,21 @@ impl Compiled {
     /// table, states may be changed in part. Errors: `invalid_argument` for a wrong number of inputs; `dtype_mismatch` and
     /// `shape_mismatch` for an input that differs from the recorded one; the errors of operations, such as an id outside a table.
     pub fn run(&self, inputs: &[&Tensor]) -> Result<Vec<Tensor>> {
-        self.run_timed(inputs, None)
+        self.run_with(inputs, None, false)
+    }
+
+    /// Runs like [`Compiled::run`]. On a GPU the outputs stay there until the host reads them, for callers that pass them to the
+    /// next run. [`Compiled::run`] leaves them there only if an input is nowhere else.
+    pub fn run_staying(&self, inputs: &[&Tensor]) -> Result<Vec<Tensor>> {
+        self.run_with(inputs, None, true)
     }
 
     /// Runs like [`Compiled::run`]. On the CPU it also adds the seconds of each step to `times`.
     pub(crate) fn run_timed(&self, inputs: &[&Tensor], times: Option<&mut Vec<f64>>) -> Result<Vec<Tensor>> {
+        self.run_with(inputs, times, false)
+    }
+
+    fn run_with(&self, inputs: &[&Tensor], times: Option<&mut Vec<f64>>, stay: bool) -> Result<Vec<Tensor>> {
         let graph = &self.plan.graph;
         if inputs.len() != graph.inputs.len() {
             fail!(InvalidArgument, "the pipeline has {} inputs and was given {}", graph.inputs.len(), inputs.len());
@@ -232,7 +242,7 @@ impl Compiled {
         }
         let computed = match &self.device {
             Device::Cpu(host) => host.run(&self.plan, inputs, self.reason, times)?,
-            Device::Gpu(gpu) => gpu.run(&self.plan, inputs, self.reason)?,
+            Device::Gpu(gpu) => gpu.run(&self.plan, inputs, self.reason, stay)?,
         };
         let output = |&node: &u32| {
             let root = graph.root(node);

@@ -92,12 +92,12 @@ impl Gpu {
         self.opened.device.info()
     }
 
-    /// Runs the plan: uploads inputs, submits once, downloads outputs. Inputs that are on the device already are copied there. If
-    /// an input is only on the device, the outputs stay on the device too.
+    /// Runs the plan: uploads inputs, submits once, downloads outputs. Inputs that are on the device already are copied there. The
+    /// outputs stay on the device if the caller wants it, or if an input is only there.
     ///
     /// Under a profile the steps are submitted one by one, so that each step gets its own time.
-    pub fn run(&self, plan: &Arrangement, inputs: &[&Tensor], reason: Reason) -> Result<Vec<Tensor>> {
-        let stay = inputs.iter().any(|tensor| tensor.if_on_host().is_none());
+    pub fn run(&self, plan: &Arrangement, inputs: &[&Tensor], reason: Reason, stay: bool) -> Result<Vec<Tensor>> {
+        let stay = stay || inputs.iter().any(|tensor| tensor.if_on_host().is_none());
         let mut room = Vec::new();
         if stay {
             let sizes = || plan.computed.iter().map(|&node| plan.graph.meta(node).bytes());

@@ -85,7 +85,12 @@ pub(super) fn sum(
 /// Appends the values of tensors of f32.
 fn put<'a>(to: &mut Vec<u8>, tensors: impl Iterator<Item = &'a Tensor>) -> Result<()> {
     for tensor in tensors {
-        to.extend(tensor.as_slice::<f32>()?.iter().flat_map(|value| value.to_le_bytes()));
+        let (values, first) = (tensor.as_slice::<f32>()?, to.len());
+        // In place, which compilers turn into a copy.
+        to.resize(first + 4 * values.len(), 0);
+        for (to, value) in to[first..].chunks_exact_mut(4).zip(values) {
+            to.copy_from_slice(&value.to_le_bytes());
+        }
     }
     Ok(())
 }

@@ -34,9 +34,10 @@ impl Replay {
         Ok(Replay { compiled: pipeline.compile()?, slots })
     }
 
+    /// Runs it. On a GPU the results stay there.
     pub fn run(&self, of: impl FnMut(&Slot) -> Result<Tensor>) -> Result<Vec<Tensor>> {
         let tensors = self.slots.iter().map(of).collect::<Result<Vec<_>>>()?;
-        self.compiled.run(&tensors.iter().collect::<Vec<_>>())
+        self.compiled.run_staying(&tensors.iter().collect::<Vec<_>>())
     }
 
     /// Where it computes.
