@@ -275,155 +275,240 @@ export type Layer =
   | 'tanh'
   | 'flatten'
   | 'layer_norm'
+  /** The number of outputs. */
   | { linear: number }
+  /** `size` is that of the window; `stride` is 1 and `padding` 0 without them. Samples are [channels, rows, columns]. */
   | { conv: { channels: number; size: number; stride?: number; padding?: number } }
   | { max_pool: number }
   | { avg_pool: number }
+  /** The probability with which a value is set to 0 in training. */
   | { dropout: number }
 
-/** How a network learns; the names and defaults are those of a job's file. */
-export interface OptimizerDescription {
+/** A network: layers one after another, or a decoder of transformer blocks, whose samples are bytes of texts. */
+export type Network =
+  | { kind: 'layers'; layers: readonly Layer[] }
+  | { kind: 'gpt'; layers: number; heads: number; width: number; context: number; dropout?: number }
+
+/** How a network learns. docs/training.md has the defaults. */
+export interface Optimizer {
   kind: 'sgd' | 'adam' | 'adamw'
-  /** The learning rate. */
+  /** The learning rate, above 0. */
   rate: number
   momentum?: number
   nesterov?: boolean
-  betas?: [number, number]
+  betas?: readonly [number, number]
   weight_decay?: number
   /** The greatest norm of all gradients. */
   clip_norm?: number
-  /** The steps in which the rate rises from 0. */
+  /** The number of steps in which the rate rises from 0. */
   warmup?: number
+  /** "cosine" needs the `steps` of the description. */
   schedule?: 'constant' | 'cosine'
+  /** What is left of the rate at the last step of "cosine". */
   end?: number
-  /** The part that remains at each step of an average of the weights, which is then predicted with. */
+  /** The part of an average of the parameters that remains at each step. The average is what predicts, is measured and is hashed. */
   average?: number
 }
 
-/** A training: the network, its loss and its optimiser. The weights are a function of it and of the samples. */
-export interface TrainingDescription {
-  /** The layers, or what a job's `[model]` says. */
-  model:
-    | readonly Layer[]
-    | { kind: 'layers'; layers: readonly Layer[] }
-    | { kind: 'gpt'; layers: number; heads: number; width: number; context: number; dropout?: number }
-  /** The shape of a sample. A `gpt` has its context's. */
+/** A training: a network and how it learns. The names are those of a job's file, and the same in every language. */
+export interface Description {
+  /** The network; an array of layers is short for `{ kind: 'layers', layers }`. */
+  model: Network | readonly Layer[]
+  /** The shape of a sample, such as [1, 28, 28]. A `gpt` need not be given it. */
   input?: readonly number[]
-  /** "cross_entropy", the default, takes classes as targets; the others take values with the shape of the outputs. */
-  loss?: 'cross_entropy' | 'mse' | 'binary_cross_entropy'
-  optimizer: OptimizerDescription
-  /** Samples of a step. */
+  /**
+   * What becomes small. The targets of "cross_entropy", the default, are classes; those of the others are floats with the shape of the
+   * outputs.
+   */
+  loss?: 'cross_entropy' | 'mse' | 'binary_cross_entropy' | null
+  optimizer: Optimizer
+  /** The number of samples of a step. */
   batch: number
   /** The parts of a batch whose gradients are added up in a tree: a power of two that divides the batch. 1 without it. */
-  shards?: number
-  /** The seed of parameters, dropout and the order of samples: 0 without it. */
-  seed?: number
-  /** The steps of the whole training, which a schedule needs. */
-  steps?: number
+  shards?: number | null
+  /** The seed of parameters, dropout and the order of samples, of 64 bits: a number up to 2^53 - 1, or a bigint. 0 without it. */
+  seed?: number | bigint | null
+  /** The number of steps of the whole training, which a schedule needs. */
+  steps?: number | null
 }
 
-/** Samples or targets, one behind the other. Classes and ids are bigints, or an array of whole numbers. */
-export type TrainingValues = Float32Array | BigInt64Array | readonly number[]
+/** What a trainer takes and gives for one sample. [] is one value. */
+export interface Sample {
+  /** The type of a sample's values: "i64" for ids, which a `BigInt64Array` has. */
+  dtype: 'f32' | 'i64'
+  /** The sample's shape. */
+  dims: number[]
+  /** The type of a target's values: "i64" for classes. */
+  target: 'f32' | 'i64'
+  /** The target's shape. */
+  targets: number[]
+  /** The shape of what the network computes for a sample. */
+  outputs: number[]
+}
 
-/** How samples are trained with. */
+/** Samples behind each other: floats, or ids for a `gpt`. Their number follows from the length. */
+export type Samples = Float32Array | BigInt64Array
+/** As many targets behind each other: floats, or classes from 0 on, which may be plain numbers. */
+export type Targets = Float32Array | BigInt64Array | readonly number[]
+
+/** How a trainer fits samples. */
 export interface FitOptions {
   /** How often all samples are seen; 1 without it. */
   epochs?: number | null
-  /** Called after each epoch with its number, the steps so far and its mean loss. What it throws ends the training. */
-  onProgress?: ((told: { epoch: number; steps: number; loss: number }) => void) | null
+  /**
+   * Called with the epoch, from 1 on, the number of steps so far and the step's loss, after each step. The training waits for it. What it
+   * throws ends the training at this step and is thrown by the call.
+   */
+  onProgress?: ((epoch: number, step: number, loss: number) => void) | null
+}
+
+/** What was measured with samples. */
+export interface Measured {
+  /** The mean loss. */
+  loss: number
+  /** The part of the samples whose most likely class is the right one, 0 to 1. */
+  accuracy: number
+}
+
+/** A parameter of a network. */
+export interface Parameter {
+  dims: number[]
+  values: Float32Array
+}
+
+/** How ranks meet. */
+export interface JoinOptions {
+  /** How many seconds a rank may take to come, and to compute its part of a step; 300 without it. */
+  patience?: number | null
 }
 
 /**
- * A network in training, with the same bits on every device, with every number of threads, and in every language. One call at a time
- * computes: others are `not_ready` meanwhile. Functions that end in `Async` compute on another thread.
+ * A network in training. Its weights are a function of the description and the samples: they have the same bits on every device, with any
+ * number of threads, and in every language.
+ *
+ * One call at a time uses a trainer: while one computes, others are `not_ready`. Functions that end in `Async` compute on another thread,
+ * with a copy of their arrays. Arrays that don't fit are `shape_mismatch` and `dtype_mismatch`, and a class that does not exist is
+ * `invalid_argument`.
  */
 export class Trainer {
   private constructor()
-  /** Compiles a training. `invalid_argument` and `shape_mismatch` for a description that makes no network. */
-  static create(description: TrainingDescription, options?: OpenOptions | null): Trainer
-  static createAsync(description: TrainingDescription, options?: OpenOptions | null): Promise<Trainer>
-  /** Frees the memory once the work that is under way has ended. Later calls are `invalid_argument`. */
+  /**
+   * Compiles a training. `invalid_argument` and `shape_mismatch` for a description that is malformed or makes no network,
+   * `backend_unavailable` for a device that is not there.
+   */
+  static create(description: Description, options?: OpenOptions | null): Trainer
+  static createAsync(description: Description, options?: OpenOptions | null): Promise<Trainer>
+  /**
+   * Frees the network's memory, when a call that is under way has ended. Later calls are `invalid_argument`. Closing again does nothing.
+   */
   close(): void
   /** `close()`, for `using`. */
   [Symbol.dispose](): void
   /** The number of steps so far. */
   readonly steps: number
-  /** The samples of a step. */
+  /** The number of samples of a step. */
   readonly batch: number
-  /** The device that trains, such as "cpu" or "cuda:0". */
+  /** The id of its device, such as "cpu" or "cuda:0". */
   readonly device: string
-  /** The types and shapes of a sample, of its target and of what the network computes for it. */
-  readonly sample: { dtype: 'f32' | 'i64'; dims: number[]; target: 'f32' | 'i64'; targets: number[]; outputs: number[] }
+  /** What it takes and gives for one sample. */
+  readonly sample: Sample
   /**
    * Trains with one batch, and returns its loss from before the step. `shape_mismatch` for another number of samples than the batch,
-   * `dtype_mismatch` for an array of another kind, `invalid_argument` for a class that does not exist and for a loss that is not
-   * finite. Then nothing has changed.
+   * `invalid_argument` for a loss that is not finite. Then nothing has changed.
    */
-  step(x: TrainingValues, targets: TrainingValues): number
+  step(x: Samples, targets: Targets): number
+  stepAsync(x: Samples, targets: Targets): Promise<number>
   /**
-   * Trains with all samples, in an order that the seed draws for each epoch, and returns the mean loss of the last epoch. Samples that
-   * don't fill a batch wait for the next epoch. Errors are those of `step`; steps before an error are made.
+   * Trains with all samples `epochs` times, in an order that the seed draws for each epoch. Samples that don't fill a batch wait for the
+   * next epoch. Returns the mean loss of the last epoch. Errors are those of `step`; steps before an error are made.
    */
-  fit(x: TrainingValues, targets: TrainingValues, options?: FitOptions | null): number
-  fitAsync(x: TrainingValues, targets: TrainingValues, options?: FitOptions | null): Promise<number>
-  /** The outputs for any number of samples, one row behind the other. */
-  predict(x: TrainingValues): Float32Array
-  predictAsync(x: TrainingValues): Promise<Float32Array>
-  /** The mean loss of samples, and the part that is classified right. `unsupported` for a loss without classes. */
-  evaluate(x: TrainingValues, targets: TrainingValues): { loss: number; accuracy: number }
-  /** Writes parameters, optimiser and step to a safetensors file, which replaces an older one at once. `io` if it can't. */
+  fit(x: Samples, targets: Targets, options?: FitOptions | null): number
+  fitAsync(x: Samples, targets: Targets, options?: FitOptions | null): Promise<number>
+  /** Computes the outputs for any number of samples, behind each other, with the averages of the parameters where the optimiser has them. */
+  predict(x: Samples): Float32Array
+  predictAsync(x: Samples): Promise<Float32Array>
+  /** Measures samples with their classes. `unsupported` for a loss without classes. */
+  evaluate(x: Samples, targets: Targets): Measured
+  evaluateAsync(x: Samples, targets: Targets): Promise<Measured>
+  /** Writes parameters, optimiser and step to a safetensors file, which replaces an older one at once. `io` if it can't be written. */
   save(path: string): void
   /**
    * Continues from a file of `save`: the next steps have the bits that they would have had there. `io`, `invalid_argument` and
    * `shape_mismatch` for a file that can't be read or belongs to another training.
    */
   load(path: string): void
-  /** The SHA-256 of the parameters in the order of their names: f32, little endian. `adead train` prints it too. */
+  /** The SHA-256 of the parameters in the order of their names, as f32, little endian. `adead train` prints it too. */
   sha256(): string
-  /** Copies of the parameters: the averages, where the optimiser keeps them. */
-  parameters(): Map<string, { dims: number[]; values: Float32Array }>
+  /** Copies of the parameters by name: the averages, where the optimiser has them. */
+  parameters(): Map<string, Parameter>
   /**
-   * Trains together with other processes from here on. The place is the rank of this one, "0/4@host:29500" for rank 0 of 4 with the
-   * address on which rank 0 waits, or "env" for what torchrun, Open MPI, MPICH or Slurm says. Then each rank makes the same calls with
-   * the same samples. A rank may take `patience` seconds, 300 without it, to come, and to compute its part of a step.
-   * `invalid_argument` if there are more ranks than shards or the trainings differ; `io` if a rank does not come or is lost.
+   * Trains together with other processes from here on. `place` is the rank of this one: "0/4@host:29500" for rank 0 of 4, with the
+   * address on which rank 0 waits, or "env" for what torchrun, Open MPI, MPICH or Slurm says. All ranks take the parameters of rank 0.
+   * Then each makes the same calls with the same samples, and computes its own part of every batch.
+   *
+   * `invalid_argument` if there are more ranks than shards, or the trainings differ; `io` if a rank does not come or is lost.
    */
-  join(place?: string, options?: { patience?: number } | null): Promise<void>
+  join(place: string, options?: JoinOptions | null): void
+  joinAsync(place: string, options?: JoinOptions | null): Promise<void>
+}
+
+/** What a job tells as it goes on: a step was made, or an epoch is over. */
+export interface TrainEvent {
+  /** Whether an epoch is over. */
+  epochIsOver: boolean
+  /** The epoch, from 1 on. */
+  epoch: number
+  /** The number of steps so far. */
+  step: number
+  /** All steps of the job. */
+  steps: number
+  /** The loss of the step's batch, or the mean loss of the epoch's batches. */
+  loss: number
+  /** The mean loss of the samples that are held out; NaN after a step. */
+  heldOutLoss: number
+  /** The part of them whose most likely class is the right one, 0 to 1; NaN after a step. */
+  accuracy: number
+  /** The duration of the epoch with its measurement, in seconds; NaN after a step. */
+  seconds: number
 }
 
 /** How a job runs. */
-export interface TrainOptions {
+export interface TrainOptions extends JoinOptions {
   /** As for `SentenceEncoder`. */
   device?: string | null
-  /** CPU threads. */
+  /** CPU threads, as for `SentenceEncoder`. */
   threads?: number | null
-  /** Whether it continues from its checkpoint, if there is one. */
+  /** Whether the job continues from its checkpoint, if there is one. */
   resume?: boolean | null
-  /** The number of epochs; the job's without it. */
+  /** The number of epochs, at least 1; without it the job's. */
   epochs?: number | null
-  /** The rank of this process, as `Trainer.join` takes it; alone without it. */
+  /** The rank of this process, as `join` takes it. Without it the process trains alone. */
   ranks?: string | null
-  /** How many seconds a rank may take; 300 without it. */
-  patience?: number | null
+  /** Called after each step and each epoch. The job waits for it. What it throws ends the job and is thrown by the call. */
+  onProgress?: ((event: TrainEvent) => void) | null
 }
 
 /** What a job gave. */
 export interface TrainOutcome {
-  /** The epochs of this run; none on a rank above 0. */
-  epochs: { epoch: number; loss: number; heldOutLoss: number; accuracy: number; seconds: number }[]
   /** The number of steps, those before a checkpoint included. */
   steps: number
-  /** The SHA-256 of the trained parameters. */
+  /** The mean loss of the samples that are held out, after the last epoch. NaN if this run had none, or on a rank above 0. */
+  heldOutLoss: number
+  /** The part of them whose most likely class is the right one, 0 to 1. NaN as above. */
+  accuracy: number
+  /** The SHA-256 of the parameters, as `Trainer.sha256` returns it. */
   sha256: string
   /** The device that trained. */
   device: string
 }
 
 /**
- * Trains what a job's file says, on another thread: a TOML file, which docs/training.md describes. `io` and `invalid_argument` for a
- * job, data or a checkpoint that can't be read or is malformed.
+ * Trains what a job's file says: a TOML file, which docs/training.md describes. `io` and `invalid_argument` for a job, data or a
+ * checkpoint that can't be read or is malformed.
  */
-export function train(job: string, options?: TrainOptions | null): Promise<TrainOutcome>
+export function train(path: string, options?: TrainOptions | null): TrainOutcome
+/** `train` on another thread. */
+export function trainAsync(path: string, options?: TrainOptions | null): Promise<TrainOutcome>
 
 /** The name of a status. */
 export type StatusName =

@@ -1,7 +1,7 @@
 'use strict'
 
 // Models for Node.js. The native module opens models and computes. This file has the public classes of sentence embeddings, and
-// streams of sentences; text.js has text generation, gguf.js GGUF files, train.js training.
+// streams of sentences; text.js has text generation, train.js training, gguf.js GGUF files.
 
 const native = require('./load.js')
 const { AdeadError, checkText, named, refused } = require('./errors.js')

@@ -1,6 +1,6 @@
 import models from './index.js'
 
 export const { AdeadError, Embeddings, SentenceEncoder, TextGenerator, TextStream } = models
+export const { Trainer, train, trainAsync } = models
 export const { convert, convertAsync, quantize, quantizeAsync } = models
-export const { Trainer, train } = models
 export default models

@@ -4,12 +4,7 @@
 
 const native = require('./load.js')
 const { checkText, named, refused } = require('./errors.js')
-
-/** Options for the native module, without those that are null. */
-function present(options) {
-  if (typeof options !== 'object' || options === null) return options ?? undefined
-  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== null))
-}
+const { present, progressOf } = require('./options.js')
 
 /** The options of a text: the native module takes an array of stop texts. */
 function checked(given) {
@@ -36,17 +31,6 @@ function checkPrompts(prompts) {
 }
 
 const array = (tokens) => (ArrayBuffer.isView(tokens) ? Array.from(tokens) : tokens)
-
-/** The function that options ask to be told of progress, and the options without it. */
-function progressOf(given) {
-  // The native module refuses what is no object.
-  if (typeof given !== 'object' || given === null) return [undefined, given ?? undefined]
-  const { onProgress, ...options } = present(given)
-  if (onProgress !== undefined && typeof onProgress !== 'function') {
-    throw refused(`onProgress must be a function; it is ${named(onProgress)}`)
-  }
-  return [onProgress, options]
-}
 
 /** Computes a stream's prompt, and tells its progress. What `told` throws ends the work. */
 function computePrompt(stream, told) {

@@ -1,65 +1,94 @@
 'use strict'
 
-// Training. The native module computes. This file has the public class, and checks what the module can't say well.
+// Training with arrays, and by jobs' files. The native module trains. This file has the public class and functions.
 
 const native = require('./load.js')
-const { checkText, named, refused } = require('./errors.js')
+const { AdeadError, checkText, named, refused } = require('./errors.js')
+const { present, progressOf } = require('./options.js')
 
-/** Values as the native module takes them: a number[] of classes becomes a BigInt64Array. */
-function checkValues(values, name) {
-  if (values instanceof Float32Array || values instanceof BigInt64Array) return values
-  if (!Array.isArray(values)) {
-    throw refused(`${name} must be a Float32Array, a BigInt64Array or an array of classes; it is ${named(values)}`)
+/** A description as the native module takes it: JSON. */
+function written(description) {
+  if (typeof description !== 'object' || description === null || Array.isArray(description)) {
+    throw refused(`the description must be an object; it is ${named(description)}`)
   }
-  return BigInt64Array.from(values, (value, number) => {
-    if (!Number.isInteger(value)) throw refused(`element ${number} of ${name} is no class, which is a whole number`)
-    return BigInt(value)
-  })
+  const { seed, model, ...rest } = present(description)
+  rest.model = Array.isArray(model) ? { kind: 'layers', layers: model } : model
+  if (seed !== undefined && typeof seed !== 'bigint') rest.seed = seed
+  let text
+  try {
+    text = JSON.stringify(rest)
+  } catch (cause) {
+    // A bigint elsewhere, or a circle.
+    throw refused(`the description is no JSON: ${cause.message}`)
+  }
+  // JSON has integers of any size, JSON.stringify has none.
+  return typeof seed === 'bigint' ? `{"seed":${seed},${text.slice(1)}` : text
 }
 
-function checkEpochs(options) {
-  const epochs = options?.epochs ?? 1
-  if (!Number.isInteger(epochs) || epochs < 1) throw refused(`epochs is ${epochs}; it is at least 1`)
-  const told = options?.onProgress ?? undefined
-  if (told !== undefined && typeof told !== 'function') throw refused('onProgress must be a function')
-  return [epochs, told]
+const ARRAYS = { f32: Float32Array, i64: BigInt64Array }
+
+/** Values as the typed array of a dtype. Classes may be an array of numbers. */
+function values(given, dtype, name, classes = false) {
+  const type = ARRAYS[dtype]
+  if (given instanceof type) return given
+  if (classes && dtype === 'i64' && Array.isArray(given)) {
+    return BigInt64Array.from(given, (one, number) => {
+      if (typeof one === 'bigint' || Number.isSafeInteger(one)) return BigInt(one)
+      throw refused(`element ${number} of ${name} must be a whole number; it is ${typeof one === 'number' ? one : named(one)}`)
+    })
+  }
+  const wanted = classes && dtype === 'i64' ? `${type.name} or an array of numbers` : type.name
+  const what = ArrayBuffer.isView(given) ? `a ${given.constructor.name}` : named(given)
+  const text = `${name} must be a ${wanted}; it is ${what}`
+  throw ArrayBuffer.isView(given) ? new AdeadError(text, 'dtype_mismatch', 3) : refused(text)
 }
 
-const present = (options) =>
-  options && Object.fromEntries(Object.entries(options).filter(([, value]) => value !== null && value !== undefined))
-
-/** A description for the native module. */
-function described(description) {
-  if (typeof description !== 'object' || description === null) {
-    throw refused(`a description must be an object; it is ${named(description)}`)
+/** Does work that tells its events, on this thread. What `told` throws ends it. */
+function follow(work, told) {
+  try {
+    for (let event; (event = work.next()); ) told(event)
+  } catch (error) {
+    try {
+      work.end()
+    } catch {
+      // It says that it was ended.
+    }
+    throw error
   }
-  const { model } = description
-  return JSON.stringify(Array.isArray(model) ? { ...description, model: { kind: 'layers', layers: model } } : description)
+  return work.end()
+}
+
+async function followAsync(work, told) {
+  try {
+    for (let event; (event = await work.nextAsync()); ) told(event)
+  } catch (error) {
+    await work.endAsync().catch(() => {})
+    throw error
+  }
+  return work.endAsync()
 }
 
 class Trainer {
   #native
+  #sample
 
   constructor(trainer) {
-    if (!(trainer instanceof native.Trainer)) throw refused('a trainer is made by Trainer.create(description)')
+    if (!(trainer instanceof native.Trainer)) throw refused('a trainer is created: Trainer.create(description)')
     this.#native = trainer
+    this.#sample = trainer.sample
   }
 
   static create(description, options) {
-    return new Trainer(native.Trainer.create(described(description), present(options)))
+    return new Trainer(native.Trainer.create(written(description), present(options)))
   }
 
   // A promise rejects with what is wrong with its arguments, instead of throwing it.
   static async createAsync(description, options) {
-    return new Trainer(await native.Trainer.createAsync(described(description), present(options)))
+    return new Trainer(await native.Trainer.createAsync(written(description), present(options)))
   }
 
   close() {
     this.#native.close()
-  }
-
-  [Symbol.dispose ?? Symbol.for('Symbol.dispose')]() {
-    this.close()
   }
 
   get steps() {
@@ -78,46 +107,52 @@ class Trainer {
     return this.#native.sample
   }
 
+  #x(x) {
+    return values(x, this.#sample.dtype, 'x')
+  }
+
+  #pair(x, targets) {
+    return [this.#x(x), values(targets, this.#sample.target, 'targets', true)]
+  }
+
   step(x, targets) {
-    return this.#native.step(checkValues(x, 'x'), checkValues(targets, 'targets'))
+    return this.#native.step(...this.#pair(x, targets))
   }
 
-  fit(x, targets, options) {
-    const [epochs, told] = checkEpochs(options)
-    const data = [checkValues(x, 'x'), checkValues(targets, 'targets')]
-    if (!told) return this.#native.fit(...data, epochs)
-    let loss
-    // An epoch at a time is the same as all at once: the order of samples depends on the number of steps.
-    for (let epoch = 1; epoch <= epochs; epoch++) {
-      loss = this.#native.fit(...data, 1)
-      told({ epoch, steps: this.steps, loss })
-    }
-    return loss
+  async stepAsync(x, targets) {
+    return this.#native.stepAsync(...this.#pair(x, targets))
   }
 
-  async fitAsync(x, targets, options) {
-    const [epochs, told] = checkEpochs(options)
-    // Copies, so that all epochs see the same values.
-    const data = [checkValues(x, 'x').slice(), checkValues(targets, 'targets').slice()]
-    if (!told) return this.#native.fitAsync(...data, epochs)
-    let loss
-    for (let epoch = 1; epoch <= epochs; epoch++) {
-      loss = await this.#native.fitAsync(...data, 1)
-      told({ epoch, steps: this.steps, loss })
-    }
-    return loss
+  fit(x, targets, given) {
+    const [told, options] = progressOf(given)
+    const all = [...this.#pair(x, targets), options?.epochs ?? 1]
+    if (!told) return this.#native.fit(...all)
+    return follow(this.#native.fitTold(...all), (event) => told(...event))
+  }
+
+  async fitAsync(x, targets, given) {
+    const [told, options] = progressOf(given)
+    const all = [...this.#pair(x, targets), options?.epochs ?? 1]
+    if (!told) return this.#native.fitAsync(...all)
+    return followAsync(this.#native.fitTold(...all), (event) => told(...event))
   }
 
   predict(x) {
-    return this.#native.predict(checkValues(x, 'x'))
+    return this.#native.predict(this.#x(x))
   }
 
   async predictAsync(x) {
-    return this.#native.predictAsync(checkValues(x, 'x'))
+    return this.#native.predictAsync(this.#x(x))
   }
 
   evaluate(x, targets) {
-    return this.#native.evaluate(checkValues(x, 'x'), checkValues(targets, 'targets'))
+    const [loss, accuracy] = this.#native.evaluate(...this.#pair(x, targets))
+    return { loss, accuracy }
+  }
+
+  async evaluateAsync(x, targets) {
+    const [loss, accuracy] = await this.#native.evaluateAsync(...this.#pair(x, targets))
+    return { loss, accuracy }
   }
 
   save(path) {
@@ -138,15 +173,41 @@ class Trainer {
     return new Map(this.#native.parameters().map(({ name, dims, values }) => [name, { dims, values }]))
   }
 
-  async join(place = 'env', options) {
+  join(place, options) {
     checkText(place, 'the place')
-    return this.#native.join(place, options?.patience ?? 300)
+    this.#native.join(place, options?.patience ?? undefined)
+  }
+
+  async joinAsync(place, options) {
+    checkText(place, 'the place')
+    await this.#native.joinAsync(place, options?.patience ?? undefined)
   }
 }
 
-async function train(job, options) {
-  checkText(job, 'the job')
-  return native.trainAsync(job, present(options))
+// `using trainer = …`, where the language has it.
+if (Symbol.dispose) {
+  const dispose = { value: Trainer.prototype.close, configurable: true, writable: true }
+  Object.defineProperty(Trainer.prototype, Symbol.dispose, dispose)
 }
 
-module.exports = { Trainer, train }
+/** An event of a job, of its numbers. */
+function told(event) {
+  const [isOver, epoch, step, steps, loss, heldOutLoss, accuracy, seconds] = event
+  return { epochIsOver: isOver === 1, epoch, step, steps, loss, heldOutLoss, accuracy, seconds }
+}
+
+function train(path, given) {
+  checkText(path, 'the path')
+  const [onProgress, options] = progressOf(given)
+  if (!onProgress) return native.train(path, options)
+  return follow(native.trainTold(path, options), (event) => onProgress(told(event)))
+}
+
+async function trainAsync(path, given) {
+  checkText(path, 'the path')
+  const [onProgress, options] = progressOf(given)
+  if (!onProgress) return native.trainAsync(path, options)
+  return followAsync(native.trainTold(path, options), (event) => onProgress(told(event)))
+}
+
+module.exports = { Trainer, train, trainAsync }

@@ -155,6 +155,9 @@ fn what_does_not_fit_is_refused() {
     assert!(status == Status::InvalidArgument && text == "element 23 of targets is 3; there are 3 classes, from 0 on");
     let (_, text) = message(good.fit(&x.rows(0, 5).unwrap(), &classes.rows(0, 5).unwrap(), 1, &mut |_, _, _| Ok(())));
     assert_eq!(text, "5 samples and 1 epochs; a batch has 24 samples");
+    let none = [Tensor::new::<f32>(&[], &[0, 6]).unwrap(), Tensor::new::<i64>(&[], &[0]).unwrap()];
+    assert_eq!(message(good.evaluate(&none[0], &none[1])).1, "there are no samples to measure");
+    assert_eq!(good.predict(&none[0]).unwrap().dims(), [0, 3]);
     assert_eq!((good.steps(), good.sha256().unwrap()), (0, before));
 
     let refused = |change: fn(&mut Value)| message(trainer(&context, change)).1;

@@ -56,7 +56,7 @@ fn built(b: *std.Build, cargo: adead.Cargo) adead.Library {
     return .{ .include = b.path("../../include"), .folder = files.getDirectory() };
 }
 
-/// `zig build test` runs tests/ and the example.
+/// `zig build test` runs tests/, `zig build examples` the examples.
 fn tests(
     b: *std.Build,
     models: *std.Build.Module,
@@ -66,6 +66,7 @@ fn tests(
     const step = b.step("test", "Run the tests");
     const text = b.path("../../tests/text");
     const sentences = b.path("../../tests/sentences");
+    const training = b.path("../../tests/train");
     for ([_][]const u8{ "text", "sentences", "gguf", "train" }) |name| {
         const root = program(b, b.fmt("tests/{s}.zig", .{name}), models, target, optimize);
         const options = b.addOptions();
@@ -73,27 +74,25 @@ fn tests(
         options.addOptionPath("qwen3", text.path(b, "qwen3.gguf"));
         options.addOptionPath("no_model", text.path(b, "make_tiny.py"));
         options.addOptionPath("folder_config", text.path(b, "llama-hf/config.json"));
-        options.addOptionPath("job", b.path("../../tests/train/gpt.toml"));
         options.addOptionPath("tiny_config", sentences.path(b, "tiny/config.json"));
         root.addImport("options", options.createModule());
         for ([_]struct { []const u8, std.Build.LazyPath }{
             .{ "answer", text.path(b, "answer.txt") },
             .{ "answer_tokens", text.path(b, "answer.tokens") },
             .{ "blocks", text.path(b, "blocks.txt") },
-            .{ "trainer", b.path("../../tests/train/trainer.json") },
             .{ "tiny_sentences", sentences.path(b, "tiny.txt") },
             .{ "tiny_hash", sentences.path(b, "tiny.sha256") },
+            .{ "trainer", training.path(b, "trainer.json") },
         }) |file| root.addAnonymousImport(file[0], .{ .root_source_file = file[1] });
         step.dependOn(&b.addRunArtifact(b.addTest(.{ .name = name, .root_module = root })).step);
     }
 
     const examples = b.step("examples", "Run the examples");
     for ([_][]const u8{ "generate", "train" }) |name| {
-        const root = program(b, b.fmt("examples/{s}.zig", .{name}), models, target, optimize);
-        const exe = b.addExecutable(.{ .name = name, .root_module = root });
+        const exe = b.addExecutable(.{ .name = name, .root_module = program(b, b.fmt("examples/{s}.zig", .{name}), models, target, optimize) });
         examples.dependOn(&b.addInstallArtifact(exe, .{}).step);
         const run = b.addRunArtifact(exe);
-        // The folder of the files that programs name.
+        // The folder of the file that the program names.
         run.setCwd(b.path("../.."));
         examples.dependOn(&run.step);
     }

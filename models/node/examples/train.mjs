@@ -1,26 +1,29 @@
-// A network learns which of two spirals a point is on. The hash of its weights is the same on every device.
 import { Trainer } from 'adead-models'
 
-const points = []
-const classes = []
-for (const side of [1, -1]) {
-  for (let i = 0; i < 200; i++) {
-    const angle = Math.sqrt(i / 200) * 3 * Math.PI
-    points.push((side * angle * Math.cos(angle)) / 9, (side * angle * Math.sin(angle)) / 9)
-    classes.push(side > 0 ? 1 : 0)
-  }
-}
-const x = new Float32Array(points)
+// Points of a square, drawn by a simple generator. The class says whether both coordinates have the same sign.
+let state = 1
+const draw = () => (state = (state * 16807) % 2147483647) / 1073741824 - 1
+const points = new Float32Array(800)
+const classes = Array.from({ length: 400 }, (_, number) => {
+  const [x, y] = [draw(), draw()]
+  points.set([x, y], 2 * number)
+  return x * y > 0 ? 1 : 0
+})
 
-const net = Trainer.create({
-  model: [{ linear: 64 }, 'tanh', { linear: 64 }, 'tanh', { linear: 2 }],
+const net = await Trainer.createAsync({
+  model: [{ linear: 32 }, 'tanh', { linear: 2 }],
   input: [2],
-  optimizer: { kind: 'adam', rate: 0.01 },
-  batch: 50,
+  optimizer: { kind: 'adam', rate: 0.02 },
+  batch: 40,
   seed: 7,
 })
-const onProgress = ({ epoch, loss }) => epoch % 20 === 0 && console.log(`epoch ${epoch}, loss ${loss.toFixed(4)}`)
-await net.fitAsync(x, classes, { epochs: 100, onProgress })
-const { accuracy } = net.evaluate(x, classes)
-console.log(`${(100 * accuracy).toFixed(1)} % right on ${net.device}, sha256 ${net.sha256().slice(0, 16)}`)
+await net.fitAsync(points, classes, {
+  epochs: 40,
+  onProgress(epoch, step, loss) {
+    if (step % 100 === 0) console.log(`epoch ${epoch}, step ${step}: loss ${loss.toFixed(4)}`)
+  },
+})
+
+const { accuracy } = net.evaluate(points, classes)
+console.log(`${(100 * accuracy).toFixed(1)} % right, sha256 ${net.sha256()}`)
 net.close()

@@ -2,6 +2,7 @@
 
 import { AdeadError, type Embeddings, type Generation, SentenceEncoder, type StatusName } from 'adead-models'
 import { quantize, TextGenerator, type TextStream } from 'adead-models'
+import { type Description, type Layer, type Measured, Trainer, type TrainEvent, train } from 'adead-models'
 
 const folder: string = process.argv[2] ?? 'all-MiniLM-L6-v2'
 
@@ -42,4 +43,31 @@ async function text(file: string): Promise<void> {
   console.log(blocks.length, both.length, read > 0, tokens.length, finish)
 }
 
-void main().then(() => text(process.argv[3] ?? 'SmolLM2-135M-Instruct.Q4_1.gguf'))
+function training(): void {
+  const layers: Layer[] = ['flatten', { conv: { channels: 1, size: 1 } }, { linear: 2 }]
+  const description: Description = {
+    model: { kind: 'layers', layers: layers.filter((layer) => typeof layer === 'string' || 'linear' in layer) },
+    input: [1, 3],
+    optimizer: { kind: 'sgd', rate: 0.1, momentum: 0.9 },
+    batch: 2,
+    seed: 7n,
+  }
+  const net: Trainer = Trainer.create(description, { device: 'cpu', precision: 'f32' })
+  let steps = 0
+  const loss: number = net.fit(new Float32Array(12), [0, 1, 0, 1], { epochs: 1, onProgress: (_epoch, step) => (steps = step) })
+  const { accuracy }: Measured = net.evaluate(new Float32Array(6), BigInt64Array.of(0n, 1n))
+  const weights: Float32Array | undefined = net.parameters().get('1.weight')?.values
+  const seen: TrainEvent[] = []
+  let code: StatusName | undefined
+  try {
+    train('none.toml', { epochs: 1, onProgress: (event) => seen.push(event) })
+  } catch (error) {
+    if (error instanceof AdeadError) code = error.code
+  }
+  console.log(weights?.length, steps, net.device, net.batch, net.sample.dims.length * 3, loss > 0 && accuracy >= 0, code)
+  net[Symbol.dispose]()
+}
+
+void main()
+  .then(() => text(process.argv[3] ?? 'SmolLM2-135M-Instruct.Q4_1.gguf'))
+  .then(training)

@@ -62,13 +62,18 @@ impl From<BatchOptions> for EncodeOptions {
     }
 }
 
+impl OpenOptions {
+    pub(crate) fn context(&self) -> Result<Context> {
+        let threads = self.threads.map(|threads| threads.0 as usize);
+        let precision = self.precision.as_deref().map(str::parse).transpose()?;
+        let wanted = ContextOptions { threads, precision, ..ContextOptions::default() };
+        Context::configured(self.device.as_deref(), &wanted, &Config::load()?)
+    }
+}
+
 /// The encoder and the bytes of its weights.
 fn open(folder: &str, options: &OpenOptions) -> Result<(SentenceEncoder, i64)> {
-    let threads = options.threads.map(|threads| threads.0 as usize);
-    let precision = options.precision.as_deref().map(str::parse).transpose()?;
-    let wanted = ContextOptions { threads, precision, ..ContextOptions::default() };
-    let context = Context::configured(options.device.as_deref(), &wanted, &Config::load()?)?;
-    let encoder = SentenceEncoder::open(folder, &context)?;
+    let encoder = SentenceEncoder::open(folder, &options.context()?)?;
     let weights = Path::new(folder).join("model.safetensors");
     let bytes = std::fs::metadata(weights).map_or(0, |found| found.len());
     Ok((encoder, i64::try_from(bytes).unwrap_or(0)))

@@ -8,7 +8,9 @@
 mod encoder;
 mod generator;
 mod gguf;
+mod job;
 mod stream;
+mod told;
 mod trainer;
 
 use napi::Env;

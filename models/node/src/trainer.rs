@@ -1,170 +1,206 @@
-//! Trainers and training jobs. train.js has what is public.
+//! Training with arrays.
 
-use crate::encoder::floats;
-use adead::config::Config;
-use adead::{Context, ContextOptions, DType, Result, Tensor};
-use adead_models::train::{self, Description, Epoch, Measured, Outcome, RunOptions, connect, hash};
-use adead_node_support::args::{Flag, Number, Text, Word};
+use crate::encoder::{OpenOptions, floats};
+use crate::job::patience;
+use crate::told::{Told, begin, finish, number};
+use adead::{DType, Result, Tensor};
+use adead_models::train::{self, Description, Measured, Sample, connect};
+use adead_node_support::args::{Number, Text, Word};
+use adead_node_support::array::Array;
 use adead_node_support::error::{fail, guard};
 use adead_node_support::task::{Job, promise};
-use napi::Env;
-use napi::JsValue;
-use napi::bindgen_prelude::{AsyncTask, BigInt64Array, Either, Float32Array, FromNapiValue, Object, Unknown};
+use napi::bindgen_prelude::{AsyncTask, FromNapiValue, Object, ObjectFinalize, ToNapiValue, Unknown};
+use napi::{Env, JsValue};
 use napi_derive::napi;
-use std::cell::RefCell;
-use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
-use std::time::Duration;
+use std::cell::Cell;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// How a device is opened.
-#[napi(object, object_to_js = false)]
-#[derive(Default)]
-pub struct DeviceOptions {
-    #[napi(ts_type = "string")]
-    pub device: Option<Text>,
-    #[napi(ts_type = "number")]
-    pub threads: Option<Word>,
-    #[napi(ts_type = "'f32' | 'fixed24' | 'fixed16'")]
-    pub precision: Option<Text>,
+/// Where the network is.
+enum State {
+    Free(Box<train::Trainer>),
+    /// A call has it.
+    Busy,
+    Closed,
+    /// A call ended by a panic.
+    Broken,
 }
 
-impl DeviceOptions {
-    fn context(&self) -> Result<Context> {
-        let threads = self.threads.map(|threads| threads.0 as usize);
-        let precision = self.precision.as_deref().map(str::parse).transpose()?;
-        let wanted = ContextOptions { threads, precision, ..ContextOptions::default() };
-        Context::configured(self.device.as_deref(), &wanted, &Config::load()?)
-    }
+/// A network in training. A call takes it out and brings it back, so that other calls, from `onProgress` too, are refused meanwhile.
+#[napi(custom_finalize)]
+pub struct Trainer {
+    state: Arc<Mutex<State>>,
+    sample: Sample,
+    batch: usize,
+    device: String,
+    /// What V8 is told that it takes, so that the collector runs in time.
+    bytes: Cell<i64>,
 }
 
-type Shared = Arc<Mutex<train::Trainer>>;
-
-/// Samples or targets: a copy, because JavaScript may write to the array meanwhile.
-enum Given {
-    Floats(Vec<f32>),
-    Ids(Vec<i64>),
+/// The network during a call.
+struct Lease {
+    state: Arc<Mutex<State>>,
+    trainer: Option<Box<train::Trainer>>,
 }
 
-type Array = Either<Float32Array, BigInt64Array>;
+fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
-impl From<Array> for Given {
-    fn from(array: Array) -> Given {
-        match array {
-            Either::A(values) => Given::Floats(values.to_vec()),
-            Either::B(ids) => Given::Ids(ids.to_vec()),
+impl Lease {
+    fn with<T>(&mut self, work: impl FnOnce(&mut train::Trainer) -> Result<T>) -> Result<T> {
+        match &mut self.trainer {
+            Some(trainer) => work(trainer),
+            None => fail!(Internal, "a call has no trainer"),
         }
     }
 }
 
-impl Given {
-    /// The samples as a tensor.
-    fn tensor(&self, name: &str, dtype: DType, dims: &[usize]) -> Result<Tensor> {
-        let (length, given) = match self {
-            Given::Floats(values) => (values.len(), DType::F32),
-            Given::Ids(ids) => (ids.len(), DType::I64),
+impl Drop for Lease {
+    fn drop(&mut self) {
+        let trainer = self.trainer.take();
+        let mut state = lock(&self.state);
+        // It may have been closed meanwhile.
+        if let (State::Busy, Some(trainer)) = (&*state, trainer) {
+            *state = if std::thread::panicking() { State::Broken } else { State::Free(trainer) };
+        }
+    }
+}
+
+fn create(description: &str, options: &OpenOptions) -> Result<Box<train::Trainer>> {
+    let description: Description = description.parse()?;
+    Ok(Box::new(train::Trainer::new(&options.context()?, &description)?))
+}
+
+/// Samples of the caller as a tensor `[n, …]`, and n: as many as the array has, or the given number.
+fn samples(array: &Array, dtype: DType, dims: &[usize], name: &str, count: Option<usize>) -> Result<(Tensor, usize)> {
+    let given = array.dtype(None)?;
+    if given != dtype {
+        fail!(DtypeMismatch, "{name} is {given}; the network takes {dtype}");
+    }
+    let (values, size) = (array.bytes().len() / dtype.size(), dims.iter().product::<usize>());
+    let found = values.checked_div(size).unwrap_or(0);
+    if found * size != values || found == 0 {
+        fail!(ShapeMismatch, "{name} has {values} values; pass samples of {size} values each");
+    }
+    if let Some(count) = count.filter(|&count| count != found) {
+        fail!(ShapeMismatch, "there are {count} samples and {found} {name}");
+    }
+    Ok((Tensor::from_bytes(array.bytes(), dtype, &[&[found][..], dims].concat())?, found))
+}
+
+impl Trainer {
+    fn new(env: Env, inner: Box<train::Trainer>) -> napi::Result<Trainer> {
+        // The parameters, their gradients and two tensors of the optimiser.
+        let values: usize = inner.trained().iter().map(|(_, tensor)| tensor.shape().elements()).sum();
+        let bytes = i64::try_from(16 * values).unwrap_or(0);
+        env.adjust_external_memory(bytes)?;
+        let (sample, batch, device) = (inner.sample().clone(), inner.batch(), inner.device().to_owned());
+        let state = Arc::new(Mutex::new(State::Free(inner)));
+        Ok(Trainer { state, sample, batch, device, bytes: Cell::new(bytes) })
+    }
+
+    fn lease(&self) -> Result<Lease> {
+        let mut state = lock(&self.state);
+        let trainer = match &*state {
+            State::Free(_) => match std::mem::replace(&mut *state, State::Busy) {
+                State::Free(trainer) => Some(trainer),
+                _ => None,
+            },
+            State::Busy => fail!(NotReady, "the trainer computes in another call: await it first"),
+            State::Closed => fail!(InvalidArgument, "the trainer is closed"),
+            State::Broken => fail!(Internal, "an earlier call left the trainer unfinished"),
         };
-        if given != dtype {
-            let array = if dtype == DType::I64 { "a BigInt64Array" } else { "a Float32Array" };
-            fail!(DtypeMismatch, "{name} holds {given}; it must be {array}");
-        }
-        let size = dims.iter().product::<usize>().max(1);
-        if length % size != 0 {
-            fail!(ShapeMismatch, "{name} has {length} values; a sample has {size}");
-        }
-        let dims = [&[length / size][..], dims].concat();
-        match self {
-            Given::Floats(values) => Tensor::new(values, &dims),
-            Given::Ids(ids) => Tensor::new(ids, &dims),
-        }
+        Ok(Lease { state: self.state.clone(), trainer })
+    }
+
+    /// Does work on this thread.
+    fn now<T>(&self, env: Env, work: impl FnOnce(&mut train::Trainer) -> Result<T>) -> napi::Result<T> {
+        guard(env, || self.lease()?.with(work))
+    }
+
+    /// Does work on another thread. `work` has its arguments already, or the error of them. The trainer is free again when the promise
+    /// settles, on JavaScript's thread: so other calls are refused until then, however fast the work was.
+    fn later<T: Send + 'static, V: ToNapiValue, W>(
+        &self,
+        work: Result<W>,
+        finish: impl FnOnce(Env, T) -> napi::Result<V> + Send + 'static,
+    ) -> AsyncTask<Job>
+    where
+        W: FnOnce(&mut train::Trainer) -> Result<T> + Send + 'static,
+    {
+        let work = work.and_then(|work| {
+            self.lease().map(|mut lease| {
+                move || {
+                    let found = lease.with(work);
+                    Ok((found, lease))
+                }
+            })
+        });
+        promise(work, move |env, (found, lease)| {
+            drop(lease);
+            finish(env, guard(env, || found)?)
+        })
+    }
+
+    /// What does not change, unless it is closed.
+    fn fixed<T>(&self, env: Env, value: impl FnOnce() -> T) -> napi::Result<T> {
+        guard(env, || match &*lock(&self.state) {
+            State::Closed => fail!(InvalidArgument, "the trainer is closed"),
+            _ => Ok(value()),
+        })
+    }
+
+    fn x(&self, x: &Array) -> Result<(Tensor, usize)> {
+        samples(x, self.sample.dtype, &self.sample.dims, "x", None)
+    }
+
+    fn pair(&self, x: &Array, targets: &Array) -> Result<[Tensor; 2]> {
+        let (x, count) = self.x(x)?;
+        let (targets, _) = samples(targets, self.sample.target, &self.sample.targets, "targets", Some(count))?;
+        Ok([x, targets])
     }
 }
 
-fn pair(trainer: &train::Trainer, x: &Given, targets: &Given) -> Result<[Tensor; 2]> {
-    let sample = trainer.sample();
-    Ok([x.tensor("x", sample.dtype, &sample.dims)?, targets.tensor("targets", sample.target, &sample.targets)?])
-}
-
-fn lock(trainer: &Shared) -> Result<MutexGuard<'_, train::Trainer>> {
-    match trainer.try_lock() {
-        Ok(trainer) => Ok(trainer),
-        Err(TryLockError::WouldBlock) => fail!(NotReady, "the trainer computes in another call"),
-        Err(TryLockError::Poisoned(_)) => fail!(Internal, "an earlier call left the trainer unfinished"),
+impl ObjectFinalize for Trainer {
+    fn finalize(self, env: Env) -> napi::Result<()> {
+        env.adjust_external_memory(-self.bytes.get()).map(drop)
     }
 }
 
-fn fit(trainer: &mut train::Trainer, x: &Given, targets: &Given, epochs: u32) -> Result<f64> {
-    let [x, targets] = pair(trainer, x, targets)?;
-    trainer.fit(&x, &targets, epochs, &mut |_, _, _| Ok(()))
+/// The outputs of a network.
+fn outputs(env: Env, found: Tensor) -> napi::Result<Unknown<'static>> {
+    let values = guard(env, || found.as_slice::<f32>())?;
+    floats(env, values)
 }
 
-fn predict(trainer: &train::Trainer, x: &Given) -> Result<Vec<f32>> {
-    let sample = trainer.sample();
-    trainer.predict(&x.tensor("x", sample.dtype, &sample.dims)?)?.to_vec()
-}
-
-/// An object that the caller fills.
-fn object(env: Env, fill: impl FnOnce(&mut Object<'_>) -> napi::Result<()>) -> napi::Result<Unknown<'static>> {
-    let mut object = Object::new(&env)?;
-    fill(&mut object)?;
-    // SAFETY: a value of this environment, given to it at once.
-    unsafe { Unknown::from_napi_value(env.raw(), object.raw()) }
+fn measured(_: Env, found: Measured) -> napi::Result<Vec<f64>> {
+    Ok(vec![found.loss, found.accuracy])
 }
 
 fn sizes(dims: &[usize]) -> Vec<f64> {
     dims.iter().map(|&dim| dim as f64).collect()
 }
 
-fn patience(seconds: f64) -> Result<Duration> {
-    match Duration::try_from_secs_f64(seconds).ok().filter(|patience| !patience.is_zero()) {
-        Some(patience) => Ok(patience),
-        None => fail!(InvalidArgument, "patience is {seconds}; it is a number of seconds above 0"),
-    }
-}
-
-/// A network in training.
-#[napi]
-pub struct Trainer {
-    /// `None` once it is closed. In a cell, because promises that are under way borrow the object.
-    inner: RefCell<Option<Shared>>,
-}
-
-impl Trainer {
-    fn new(trainer: train::Trainer) -> Trainer {
-        Trainer { inner: RefCell::new(Some(Arc::new(Mutex::new(trainer)))) }
-    }
-
-    fn opened(&self) -> Result<Shared> {
-        match &*self.inner.borrow() {
-            Some(trainer) => Ok(trainer.clone()),
-            None => fail!(InvalidArgument, "the trainer is closed"),
-        }
-    }
-
-    fn now<T>(&self, env: Env, work: impl FnOnce(&mut train::Trainer) -> Result<T>) -> napi::Result<T> {
-        guard(env, || work(&mut *lock(&self.opened()?)?))
-    }
-}
-
-fn create(description: &str, options: &DeviceOptions) -> Result<train::Trainer> {
-    let description: Description = description.parse()?;
-    train::Trainer::new(&options.context()?, &description)
-}
-
 #[napi]
 impl Trainer {
-    #[napi(factory, ts_args_type = "description: string, options?: DeviceOptions")]
-    pub fn create(env: Env, description: Text, options: Option<DeviceOptions>) -> napi::Result<Trainer> {
-        guard(env, || create(&description, &options.unwrap_or_default())).map(Trainer::new)
+    #[napi(factory, ts_args_type = "description: string, options?: OpenOptions")]
+    pub fn create(env: Env, description: Text, options: Option<OpenOptions>) -> napi::Result<Trainer> {
+        let made = guard(env, || create(&description, &options.unwrap_or_default()))?;
+        Trainer::new(env, made)
     }
 
-    #[napi(ts_args_type = "description: string, options?: DeviceOptions", ts_return_type = "Promise<Trainer>")]
-    pub fn create_async(description: Text, options: Option<DeviceOptions>) -> AsyncTask<Job> {
-        let options = options.unwrap_or_default();
-        promise(Ok(move || create(&description, &options)), |_, trainer| Ok(Trainer::new(trainer)))
+    #[napi(ts_args_type = "description: string, options?: OpenOptions", ts_return_type = "Promise<Trainer>")]
+    pub fn create_async(description: Text, options: Option<OpenOptions>) -> AsyncTask<Job> {
+        promise(Ok(move || create(&description, &options.unwrap_or_default())), Trainer::new)
     }
 
+    /// Frees the network once the work that is under way has ended.
     #[napi]
-    pub fn close(&self) {
-        self.inner.replace(None);
+    pub fn close(&self, env: Env) -> napi::Result<()> {
+        let before = std::mem::replace(&mut *lock(&self.state), State::Closed);
+        // Freed when nobody waits for the lock.
+        drop(before);
+        env.adjust_external_memory(-self.bytes.take()).map(drop)
     }
 
     #[napi(getter)]
@@ -174,37 +210,61 @@ impl Trainer {
 
     #[napi(getter)]
     pub fn batch(&self, env: Env) -> napi::Result<f64> {
-        self.now(env, |trainer| Ok(trainer.batch() as f64))
+        self.fixed(env, || self.batch as f64)
     }
 
     #[napi(getter)]
     pub fn device(&self, env: Env) -> napi::Result<String> {
-        self.now(env, |trainer| Ok(trainer.device().to_owned()))
+        self.fixed(env, || self.device.clone())
     }
 
     #[napi(getter, ts_return_type = "unknown")]
     pub fn sample(&self, env: Env) -> napi::Result<Unknown<'static>> {
-        let sample = self.now(env, |trainer| Ok(trainer.sample().clone()))?;
-        object(env, |object| {
-            object.set("dtype", sample.dtype.to_string())?;
-            object.set("dims", sizes(&sample.dims))?;
-            object.set("target", sample.target.to_string())?;
-            object.set("targets", sizes(&sample.targets))?;
-            object.set("outputs", sizes(&sample.outputs))
-        })
+        let sample = self.fixed(env, || self.sample.clone())?;
+        let mut object = Object::new(&env)?;
+        object.set("dtype", sample.dtype.name())?;
+        object.set("dims", sizes(&sample.dims))?;
+        object.set("target", sample.target.name())?;
+        object.set("targets", sizes(&sample.targets))?;
+        object.set("outputs", sizes(&sample.outputs))?;
+        // SAFETY: a value of this environment, given to it at once.
+        unsafe { Unknown::from_napi_value(env.raw(), object.raw()) }
+    }
+
+    #[napi(ts_args_type = "place: string, patience?: number")]
+    pub fn join(&self, env: Env, place: Text, given: Option<Number>) -> napi::Result<()> {
+        let patience = guard(env, || patience(given))?;
+        self.now(env, |trainer| trainer.join(connect(&place, patience)?))
+    }
+
+    #[napi(ts_args_type = "place: string, patience?: number", ts_return_type = "Promise<void>")]
+    pub fn join_async(&self, place: Text, given: Option<Number>) -> AsyncTask<Job> {
+        let work = patience(given)
+            .map(|patience| move |trainer: &mut train::Trainer| trainer.join(connect(&place, patience)?));
+        self.later(work, |_, ()| Ok(()))
     }
 
     #[napi(ts_args_type = "x: Float32Array | BigInt64Array, targets: Float32Array | BigInt64Array")]
     pub fn step(&self, env: Env, x: Array, targets: Array) -> napi::Result<f64> {
-        self.now(env, |trainer| {
-            let [x, targets] = pair(trainer, &x.into(), &targets.into())?;
-            trainer.step(&x, &targets).map(f64::from)
-        })
+        let [x, targets] = guard(env, || self.pair(&x, &targets))?;
+        self.now(env, |trainer| trainer.step(&x, &targets).map(f64::from))
+    }
+
+    #[napi(
+        ts_args_type = "x: Float32Array | BigInt64Array, targets: Float32Array | BigInt64Array",
+        ts_return_type = "Promise<number>"
+    )]
+    pub fn step_async(&self, x: Array, targets: Array) -> AsyncTask<Job> {
+        let work = self
+            .pair(&x, &targets)
+            .map(|[x, targets]| move |trainer: &mut train::Trainer| trainer.step(&x, &targets).map(f64::from));
+        self.later(work, |_, loss| Ok(loss))
     }
 
     #[napi(ts_args_type = "x: Float32Array | BigInt64Array, targets: Float32Array | BigInt64Array, epochs: number")]
     pub fn fit(&self, env: Env, x: Array, targets: Array, epochs: Word) -> napi::Result<f64> {
-        self.now(env, |trainer| fit(trainer, &x.into(), &targets.into(), epochs.0))
+        let [x, targets] = guard(env, || self.pair(&x, &targets))?;
+        self.now(env, |trainer| trainer.fit(&x, &targets, epochs.0, &mut |_, _, _| Ok(())))
     }
 
     #[napi(
@@ -212,37 +272,61 @@ impl Trainer {
         ts_return_type = "Promise<number>"
     )]
     pub fn fit_async(&self, x: Array, targets: Array, epochs: Word) -> AsyncTask<Job> {
-        let (x, targets): (Given, Given) = (x.into(), targets.into());
-        let work = self.opened().map(|it| move || fit(&mut *lock(&it)?, &x, &targets, epochs.0));
-        promise(work, |_, loss| Ok(loss))
+        let work = self.pair(&x, &targets).map(|[x, targets]| {
+            move |trainer: &mut train::Trainer| trainer.fit(&x, &targets, epochs.0, &mut |_, _, _| Ok(()))
+        });
+        self.later(work, |_, loss| Ok(loss))
+    }
+
+    #[napi(ts_args_type = "x: Float32Array | BigInt64Array, targets: Float32Array | BigInt64Array, epochs: number")]
+    pub fn fit_told(&self, env: Env, x: Array, targets: Array, epochs: Word) -> napi::Result<Told> {
+        guard(env, || {
+            let [x, targets] = self.pair(&x, &targets)?;
+            let mut lease = self.lease()?;
+            begin(move |tell| {
+                let loss = lease.with(|trainer| {
+                    trainer.fit(&x, &targets, epochs.0, &mut |epoch, step, loss| {
+                        tell(vec![f64::from(epoch), step as f64, f64::from(loss)])
+                    })
+                });
+                // As in `later`.
+                Ok(finish((loss, lease), |env, (loss, lease)| {
+                    drop(lease);
+                    number(env, guard(env, || loss)?)
+                }))
+            })
+        })
     }
 
     #[napi(ts_args_type = "x: Float32Array | BigInt64Array", ts_return_type = "Float32Array")]
     pub fn predict(&self, env: Env, x: Array) -> napi::Result<Unknown<'static>> {
-        let found = self.now(env, |trainer| predict(trainer, &x.into()))?;
-        floats(env, &found)
+        let (x, _) = guard(env, || self.x(&x))?;
+        let found = self.now(env, |trainer| trainer.predict(&x))?;
+        outputs(env, found)
     }
 
     #[napi(ts_args_type = "x: Float32Array | BigInt64Array", ts_return_type = "Promise<Float32Array>")]
     pub fn predict_async(&self, x: Array) -> AsyncTask<Job> {
-        let x: Given = x.into();
-        let work = self.opened().map(|it| move || predict(&*lock(&it)?, &x));
-        promise(work, |env, found| floats(env, &found))
+        let work = self.x(&x).map(|(x, _)| move |trainer: &mut train::Trainer| trainer.predict(&x));
+        self.later(work, outputs)
+    }
+
+    #[napi(ts_args_type = "x: Float32Array | BigInt64Array, targets: Float32Array | BigInt64Array")]
+    pub fn evaluate(&self, env: Env, x: Array, targets: Array) -> napi::Result<Vec<f64>> {
+        let [x, targets] = guard(env, || self.pair(&x, &targets))?;
+        let found = self.now(env, |trainer| trainer.evaluate(&x, &targets))?;
+        measured(env, found)
     }
 
     #[napi(
         ts_args_type = "x: Float32Array | BigInt64Array, targets: Float32Array | BigInt64Array",
-        ts_return_type = "unknown"
+        ts_return_type = "Promise<number[]>"
     )]
-    pub fn evaluate(&self, env: Env, x: Array, targets: Array) -> napi::Result<Unknown<'static>> {
-        let Measured { loss, accuracy } = self.now(env, |trainer| {
-            let [x, targets] = pair(trainer, &x.into(), &targets.into())?;
-            trainer.evaluate(&x, &targets)
-        })?;
-        object(env, |object| {
-            object.set("loss", loss)?;
-            object.set("accuracy", accuracy)
-        })
+    pub fn evaluate_async(&self, x: Array, targets: Array) -> AsyncTask<Job> {
+        let work = self
+            .pair(&x, &targets)
+            .map(|[x, targets]| move |trainer: &mut train::Trainer| trainer.evaluate(&x, &targets));
+        self.later(work, measured)
     }
 
     #[napi(ts_args_type = "path: string")]
@@ -260,92 +344,19 @@ impl Trainer {
         self.now(env, |trainer| trainer.sha256())
     }
 
-    /// Names, dimensions and values of all parameters.
+    /// Names, dimensions and values, one after another.
     #[napi(ts_return_type = "unknown[]")]
     pub fn parameters(&self, env: Env) -> napi::Result<Vec<Unknown<'static>>> {
-        let all = self.now(env, |trainer| {
-            let values = trainer.trained().into_iter();
-            values
-                .map(|(name, tensor)| Ok((name, sizes(tensor.dims()), tensor.to_vec::<f32>()?)))
-                .collect::<Result<Vec<_>>>()
-        })?;
-        let one = |(name, dims, values): (String, Vec<f64>, Vec<f32>)| {
-            object(env, |object| {
-                object.set("name", name)?;
-                object.set("dims", dims)?;
-                object.set("values", floats(env, &values)?)
-            })
-        };
-        all.into_iter().map(one).collect()
+        let all = self.now(env, |trainer| Ok(trainer.trained()))?;
+        let mut found = Vec::with_capacity(all.len());
+        for (name, tensor) in all {
+            let mut object = Object::new(&env)?;
+            object.set("name", name)?;
+            object.set("dims", sizes(tensor.dims()))?;
+            object.set("values", outputs(env, tensor)?)?;
+            // SAFETY: a value of this environment, given to it at once.
+            found.push(unsafe { Unknown::from_napi_value(env.raw(), object.raw()) }?);
+        }
+        Ok(found)
     }
-
-    #[napi(ts_args_type = "place: string, patience: number", ts_return_type = "Promise<void>")]
-    pub fn join(&self, place: Text, seconds: Number) -> AsyncTask<Job> {
-        let work = self.opened().map(|it| {
-            move || {
-                let ranks = connect(&place, patience(seconds.0)?)?;
-                lock(&it)?.join(ranks)
-            }
-        });
-        promise(work, |_, ()| Ok(()))
-    }
-}
-
-/// How a job runs.
-#[napi(object, object_to_js = false)]
-#[derive(Default)]
-pub struct TrainOptions {
-    #[napi(ts_type = "string")]
-    pub device: Option<Text>,
-    #[napi(ts_type = "number")]
-    pub threads: Option<Word>,
-    #[napi(ts_type = "boolean")]
-    pub resume: Option<Flag>,
-    #[napi(ts_type = "number")]
-    pub epochs: Option<Word>,
-    #[napi(ts_type = "string")]
-    pub ranks: Option<Text>,
-    #[napi(ts_type = "number")]
-    pub patience: Option<Number>,
-}
-
-fn run(path: &str, options: TrainOptions) -> Result<Outcome> {
-    let mut job = train::Job::read(path)?;
-    match options.epochs {
-        Some(Word(0)) => fail!(InvalidArgument, "epochs is 0; it is at least 1"),
-        Some(Word(epochs)) => job.epochs = epochs,
-        None => {}
-    }
-    let patience = patience(options.patience.map_or(300.0, |seconds| seconds.0))?;
-    let context = DeviceOptions { device: options.device, threads: options.threads, precision: None }.context()?;
-    let ranks = options.ranks.as_deref().map(|place| connect(place, patience)).transpose()?;
-    let resume = options.resume.is_some_and(|flag| flag.0);
-    job.run(&context, RunOptions { resume, ranks }, &mut |_| Ok(()))
-}
-
-/// The outcome of a job as an object.
-fn outcome(env: Env, found: Outcome) -> napi::Result<Unknown<'static>> {
-    let sha256 = guard(env, || hash(&found.parameters))?;
-    let epoch = |it: &Epoch| {
-        object(env, |object| {
-            object.set("epoch", it.number)?;
-            object.set("loss", it.loss)?;
-            object.set("heldOutLoss", it.held_out_loss)?;
-            object.set("accuracy", it.accuracy)?;
-            object.set("seconds", it.took.as_secs_f64())
-        })
-    };
-    let epochs = found.epochs.iter().map(epoch).collect::<napi::Result<Vec<_>>>()?;
-    object(env, |object| {
-        object.set("epochs", epochs)?;
-        object.set("steps", found.steps as f64)?;
-        object.set("sha256", sha256)?;
-        object.set("device", found.device)
-    })
-}
-
-#[napi(ts_args_type = "job: string, options?: TrainOptions", ts_return_type = "Promise<unknown>")]
-pub fn train_async(job: Text, options: Option<TrainOptions>) -> AsyncTask<Job> {
-    let options = options.unwrap_or_default();
-    promise(Ok(move || run(&job, options)), outcome)
 }

@@ -117,8 +117,9 @@ test('what can not be opened is refused with the reason', async () => {
 test('CommonJS and ESM have the same', () => {
   const required = createRequire(import.meta.url)('../index.js')
   assert.equal(required, sentencesModule)
-  const classes = ['AdeadError', 'Embeddings', 'SentenceEncoder', 'TextGenerator', 'TextStream']
-  assert.deepEqual(Object.keys(required).sort(), [...classes, 'convert', 'convertAsync', 'quantize', 'quantizeAsync'])
+  const classes = ['AdeadError', 'Embeddings', 'SentenceEncoder', 'TextGenerator', 'TextStream', 'Trainer']
+  const functions = ['convert', 'convertAsync', 'quantize', 'quantizeAsync', 'train', 'trainAsync']
+  assert.deepEqual(Object.keys(required).sort(), [...classes, ...functions])
   assert.ok(expected instanceof required.Embeddings && Embeddings === required.Embeddings)
   assert.equal(new AdeadError('text', 'io', 11).name, 'AdeadError')
 })

@@ -179,7 +179,9 @@ impl Trainer {
 
     /// Measures samples: the mean loss, and how many are classified right. `unsupported` for a loss without classes.
     pub fn evaluate(&self, x: &Tensor, targets: &Tensor) -> Result<Measured> {
-        self.check(x, Some(targets))?;
+        if self.check(x, Some(targets))? == 0 {
+            return invalid("there are no samples to measure".into());
+        }
         if self.loss != LossSpec::CrossEntropy {
             let text = "evaluate counts classes, and the loss has none; compare what predict returns";
             return Err(Error::new(Status::Unsupported, text.to_owned()));

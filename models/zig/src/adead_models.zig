@@ -1,4 +1,4 @@
-//! Models for Zig, with the same bits on every device: text generation, sentence embeddings, training.
+//! Models for Zig, with the same bits on every device: text generation, sentence embeddings and training.
 //!
 //! A thin layer over the C interface: errors are an error set, with the text in `lastError()`; texts and arrays are
 //! slices; `deinit` destroys. README.md is the guide. `c` is adead/models.h as the build system translates it.
@@ -10,6 +10,7 @@ pub const c = @import("c");
 const encoder = @import("encoder.zig");
 const generator = @import("generator.zig");
 const gguf = @import("gguf.zig");
+const job = @import("job.zig");
 const text = @import("text.zig");
 const trainer = @import("trainer.zig");
 
@@ -17,6 +18,7 @@ pub const Error = shared.enums.Error;
 pub const Status = shared.enums.Status;
 pub const statusOf = shared.enums.statusOf;
 pub const BlockFormat = shared.enums.BlockFormat;
+pub const DType = shared.enums.DType;
 pub const Precision = shared.enums.Precision;
 
 pub const TextGenerator = generator.TextGenerator;
@@ -32,20 +34,23 @@ pub const EncodeOptions = encoder.EncodeOptions;
 pub const Embeddings = encoder.Embeddings;
 pub const Rows = encoder.Rows;
 
+pub const Trainer = trainer.Trainer;
+pub const Samples = trainer.Samples;
+pub const FitOptions = trainer.FitOptions;
+pub const FitProgress = trainer.FitProgress;
+pub const Measured = trainer.Measured;
+pub const Parameter = trainer.Parameter;
+
+pub const trainJob = job.trainJob;
+pub const TrainOptions = job.TrainOptions;
+pub const TrainProgress = job.TrainProgress;
+pub const TrainEvent = job.TrainEvent;
+pub const TrainOutcome = job.TrainOutcome;
+
 pub const quantize = gguf.quantize;
 pub const convert = gguf.convert;
 pub const ConvertOptions = gguf.ConvertOptions;
 pub const Reporter = gguf.Reporter;
-
-pub const Trainer = trainer.Trainer;
-pub const Samples = trainer.Samples;
-pub const DeviceOptions = trainer.DeviceOptions;
-pub const FitProgress = trainer.FitProgress;
-pub const train = trainer.train;
-pub const TrainEvent = trainer.TrainEvent;
-pub const TrainOptions = trainer.TrainOptions;
-pub const TrainOutcome = trainer.TrainOutcome;
-pub const JobProgress = trainer.JobProgress;
 
 /// Returns the error text of the last call that failed on this thread. Valid until the next one fails.
 pub const lastError = shared.failure.lastError;

@@ -73,16 +73,21 @@ pub const SentenceEncoder = struct {
         threads: ?usize = null,
         /// How products are computed.
         precision: enums.Precision = .f32,
+
+        pub fn raw(self: Options) c.adead_context_options {
+            var all = enums.context_options;
+            if (self.isa) |isa| all.isa = isa.ptr;
+            if (self.threads) |threads| all.threads = threads;
+            all.precision = @intFromEnum(self.precision);
+            return all;
+        }
     };
 
     /// Opens the folder of a model on a device: "auto", "cpu", "cuda:0"; null takes what `ADEAD_DEVICE` names, or else
     /// adead.toml, or else "auto". Io for a missing file, InvalidArgument and ShapeMismatch for a malformed one,
     /// Unsupported for a model of another kind.
     pub fn open(folder: [:0]const u8, device_: ?[:0]const u8, options: Options) Error!SentenceEncoder {
-        var raw = enums.context_options;
-        if (options.isa) |isa| raw.isa = isa.ptr;
-        if (options.threads) |threads| raw.threads = threads;
-        raw.precision = @intFromEnum(options.precision);
+        const raw = options.raw();
         const name = if (device_) |it| it.ptr else null;
         return call.made(SentenceEncoder, c.adead_sentence_encoder_open, .{ folder.ptr, name, &raw });
     }

@@ -1,0 +1,123 @@
+//! Work whose progress JavaScript is told of.
+
+use adead::Result;
+use adead_node_support::error::{caught, fail, guard};
+use adead_node_support::task::{Job, promise};
+use napi::Env;
+use napi::bindgen_prelude::{AsyncTask, ToNapiValue, Unknown};
+use napi_derive::napi;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{Builder, JoinHandle};
+
+/// What work gives, as a function that makes a value of it.
+pub type Finish = Box<dyn FnOnce(Env) -> napi::Result<Unknown<'static>> + Send>;
+
+/// Makes a `Finish` of a result.
+pub fn finish<T: Send + 'static>(
+    result: T,
+    made: impl FnOnce(Env, T) -> napi::Result<Unknown<'static>> + Send + 'static,
+) -> Finish {
+    Box::new(move |env| made(env, result))
+}
+
+/// A number as a value.
+pub fn number(env: Env, number: f64) -> napi::Result<Unknown<'static>> {
+    // SAFETY: a value of this environment, given to it at once.
+    unsafe {
+        let value = f64::to_napi_value(env.raw(), number)?;
+        napi::bindgen_prelude::FromNapiValue::from_napi_value(env.raw(), value)
+    }
+}
+
+/// Work on a thread of its own. After each event it waits until JavaScript asks for the next one, so that JavaScript can end it there.
+/// libuv's pool has no threads for this: it would wait for them at the end of the process.
+#[napi]
+pub struct Told(Arc<Mutex<State>>);
+
+struct State {
+    events: Option<(Receiver<Vec<f64>>, SyncSender<()>)>,
+    /// Whether the work waits for an answer to its last event.
+    waits: bool,
+    thread: Option<JoinHandle<Result<Finish>>>,
+}
+
+/// Begins work, which tells its events by the function.
+pub fn begin(
+    work: impl FnOnce(&mut dyn FnMut(Vec<f64>) -> Result<()>) -> Result<Finish> + Send + 'static,
+) -> Result<Told> {
+    let (event, events) = sync_channel(1);
+    let (go_on, answers) = sync_channel(1);
+    let work = move || {
+        caught(|| {
+            work(&mut |told| {
+                if event.send(told).is_err() || answers.recv().is_err() {
+                    fail!(NotReady, "onProgress ended the work");
+                }
+                Ok(())
+            })
+        })
+    };
+    match Builder::new().name("adead-told".into()).spawn(work) {
+        Ok(thread) => {
+            let state = State { events: Some((events, go_on)), waits: false, thread: Some(thread) };
+            Ok(Told(Arc::new(Mutex::new(state))))
+        }
+        Err(error) => fail!(OutOfMemory, "no thread to compute on: {error}"),
+    }
+}
+
+impl State {
+    /// The next event, or `None` behind the last one.
+    fn next(&mut self) -> Result<Option<Vec<f64>>> {
+        let Some((events, go_on)) = &self.events else { return Ok(None) };
+        if self.waits {
+            // Without a receiver the work has ended, and there is no event either.
+            let _ = go_on.send(());
+        }
+        let event = events.recv().ok();
+        self.waits = event.is_some();
+        Ok(event)
+    }
+
+    /// Ends the work at its next event, if it goes on, and returns what it gave.
+    fn end(&mut self) -> Result<Finish> {
+        self.events = None;
+        match self.thread.take().map(JoinHandle::join) {
+            Some(Ok(found)) => found,
+            Some(Err(_)) => fail!(Internal, "a thread ended by a panic"),
+            None => fail!(InvalidArgument, "the work has ended already"),
+        }
+    }
+}
+
+impl Told {
+    /// Work on it, for any thread.
+    fn work<T, W: FnOnce(&mut State) -> Result<T>>(&self, work: W) -> impl FnOnce() -> Result<T> + use<T, W> {
+        let state = self.0.clone();
+        move || work(&mut state.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+#[napi]
+impl Told {
+    #[napi]
+    pub fn next(&self, env: Env) -> napi::Result<Option<Vec<f64>>> {
+        guard(env, self.work(State::next))
+    }
+
+    #[napi(ts_return_type = "Promise<number[] | null>")]
+    pub fn next_async(&self) -> AsyncTask<Job> {
+        promise(Ok(self.work(State::next)), |_, event| Ok(event))
+    }
+
+    #[napi(ts_return_type = "unknown")]
+    pub fn end(&self, env: Env) -> napi::Result<Unknown<'static>> {
+        guard(env, self.work(State::end))?(env)
+    }
+
+    #[napi(ts_return_type = "Promise<unknown>")]
+    pub fn end_async(&self) -> AsyncTask<Job> {
+        promise(Ok(self.work(State::end)), |env, finish| finish(env))
+    }
+}
