@@ -112,7 +112,7 @@ fn a_gpu_keeps_the_weights() {
     for _ in 0..2 {
         trainer.step(&[&x, &classes]).unwrap();
         for (parameter, tensor) in trainer.parameters().into_iter().chain(trainer.averages().unwrap()) {
-            assert_eq!(tensor.places(), [name.clone()], "{parameter}");
+            assert_eq!(tensor.places(), [name.as_str()], "{parameter}");
         }
     }
 }
