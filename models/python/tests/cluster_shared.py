@@ -125,3 +125,7 @@ class KilledAlways(ShardWorker):
 
 def killed_once(folder):
     return functools.partial(KilledOnce, marker=folder / "killed")
+
+
+def not_made(_recipe):
+    raise ZeroDivisionError("a fault")

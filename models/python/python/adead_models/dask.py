@@ -74,11 +74,19 @@ class DaskWorkers:
         if wait:
             self._wait_for_worker()
         taken = {address for _, _, address in self._actors.values()}
-        if not wait and not self._client.nthreads().keys() - taken:
+        free = sorted(self._client.nthreads().keys() - taken)
+        if not free:
             return None
-        # Dask's scheduler chooses the worker with the fewest actors. One that it loses meanwhile, it replaces.
+        # Dask's scheduler chooses one of the free workers. If it has lost them meanwhile, it takes another.
         future = self._client.submit(
-            _Actor, self._engine.make_worker, self._recipe, actor=True, pure=False, resources=self._engine.resources
+            _Actor,
+            self._engine.make_worker,
+            self._recipe,
+            actor=True,
+            pure=False,
+            workers=free,
+            allow_other_workers=True,
+            resources=self._engine.resources,
         )
         try:
             actor = future.result(timeout=self._engine.patience)

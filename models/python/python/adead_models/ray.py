@@ -1,6 +1,7 @@
 """Models on Ray: an engine for jobs of ``adead_models.cluster``, and actors for Ray Data. Needs ``pip install adead-models[ray]``."""
 
 import itertools
+import re
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -92,8 +93,11 @@ class RayWorkers:
             return Outcome(worker, _ray.get(reference))
         except _ray.exceptions.RayTaskError as error:
             # Not of the shard, which ShardWorker catches: what can't be sent, for example.
-            return Outcome(worker, Failure(task.shard.number, type(error).__name__, str(error), ""))
+            return Outcome(worker, Failure(task.shard.number, type(error).__name__, _plain(error), ""))
         except _ray.exceptions.RayError as error:
+            if getattr(error, "actor_init_failed", False):
+                # No other actor would do better: a package is missing on the node, for example.
+                return Outcome(worker, Failure(task.shard.number, "ActorDiedError", _plain(error), ""))
             # It may be alive behind a broken connection.
             _ray.kill(self._actors.pop(worker))
             return Outcome(worker, Lost(_first_line(error)))
@@ -105,6 +109,11 @@ class RayWorkers:
         self._results.clear()
 
 
+def _plain(error: Exception) -> str:
+    """Returns a message without the colours of a terminal."""
+    return re.sub(r"\x1b\[[0-9;]*m", "", str(error)).strip()
+
+
 def _first_line(error: Exception) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    lines = [line.strip() for line in _plain(error).splitlines() if line.strip()]
     return f"{type(error).__name__}: {lines[0] if lines else ''}"
