@@ -151,6 +151,12 @@ def _encode(handle: Handle, texts: list[bytes], options: EncodeOptions) -> tuple
     return rows, [number for number, cut in enumerate(truncated) if cut]
 
 
+def encode_and_count(encoder: SentenceEncoder, sentences: Sequence[str]) -> tuple[Rows, int]:
+    """The embeddings, and how many sentences were cut, without a warning: ``warnings`` are of a process, actors are threads."""
+    rows, cut = _encode(encoder._opened(), _utf8(sentences, 0), _options(None, None))  # pyright: ignore[reportPrivateUsage]
+    return rows, len(cut)
+
+
 def _warn(cut: list[int], count: int, max_tokens: int, level: int) -> None:
     if cut:
         warnings.warn(TruncationWarning(cut, count, max_tokens), stacklevel=level)
