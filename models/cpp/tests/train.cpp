@@ -37,7 +37,7 @@ struct Data {
   std::vector<std::int64_t> classes;
 
   explicit Data(std::size_t count) {
-    for (std::size_t k = 0; k < count * 6; k++) x.push_back(static_cast<float>(k * 7919 % 1009 / 504.5 - 1));
+    for (std::size_t k = 0; k < count * 6; k++) x.push_back(static_cast<float>(static_cast<double>(k * 7919 % 1009) / 504.5 - 1));
     for (std::size_t i = 0; i < count; i++) classes.push_back((x[6 * i] > 0) + (x[6 * i + 1] > 0.3f));
   }
 };
@@ -54,8 +54,8 @@ void one_hash(const Shared &shared) {
   CHECK(trainer.batch() == 24 && trainer.output_size() == 3 && trainer.device() == "cpu");
   const Measured before = OK(trainer.evaluate(data.x, data.classes));
   std::uint64_t last = 0;
-  const double loss = OK(trainer.fit(data.x, data.classes, 20, [&](std::uint32_t epoch, std::uint64_t step, float loss) {
-    CHECK(step == last + 1 && epoch == last / 10 + 1 && std::isfinite(loss));
+  const double loss = OK(trainer.fit(data.x, data.classes, 20, [&](std::uint32_t epoch, std::uint64_t step, float of_step) {
+    CHECK(step == last + 1 && epoch == last / 10 + 1 && std::isfinite(of_step));
     last = step;
     return true;
   }));

@@ -5,7 +5,8 @@ import sys
 from adead_models import Trainer
 
 # Points of a square, drawn by a simple generator.
-state, points = 1, []
+state = 1
+points: list[float] = []
 for _ in range(800):
     state = state * 16807 % 2147483647
     points.append(state / 1073741824 - 1)
