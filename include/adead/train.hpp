@@ -105,17 +105,17 @@ class Trainer {
     double loss = 0;
     if (const char *wrong = check(x, &targets, count)) return failed<double>(wrong);
     using Told = std::function<bool(std::uint32_t, std::uint64_t, float)>;
-    auto told = [](void *user, std::uint32_t epoch, std::uint64_t step, float loss) noexcept -> std::int32_t {
-      const Told &progress = *static_cast<const Told *>(user);
+    auto told = [](void *user, std::uint32_t epoch, std::uint64_t step, float of_step) noexcept -> std::int32_t {
+      const Told &tell = *static_cast<const Told *>(user);
 #ifndef ADEAD_NO_EXCEPTIONS
       try {
-        return progress(epoch, step, loss) ? 0 : 1;
+        return tell(epoch, step, of_step) ? 0 : 1;
       } catch (...) {
         detail::thrown() = std::current_exception();
         return 1;
       }
 #else
-      return progress(epoch, step, loss) ? 0 : 1;
+      return tell(epoch, step, of_step) ? 0 : 1;
 #endif
     };
     adead_fit_progress function = nullptr;

@@ -9,9 +9,6 @@ use crate::ops::{Lines, check_index, gather_axis, id, pad_before, slice_plan};
 use crate::shape::MAX_RANK;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// Bytes of a row that is copied at once.
-const SHORT: usize = 4096;
-
 /// The rows along the last axis of a result y. `of_x` and `of_y` are the bytes between neighbours of x and y along each
 /// dimension.
 struct Rows {
@@ -45,40 +42,18 @@ impl Rows {
         rows
     }
 
-    /// Makes one dimension of two wherever both x and y go on without a gap, and longer rows where they do.
-    fn merged(&self, size: usize) -> Rows {
-        let mut merged = Rows { rank: 0, ..*self };
-        let mut last = self.rank;
-        while last > 0 && self.apart == size && [self.of_x, self.of_y].iter().all(|of| of[last - 1] == merged.n * size)
-        {
-            last -= 1;
-            merged.n *= self.dims[last];
-        }
-        for axis in 0..last {
-            let before = merged.rank.saturating_sub(1);
-            let joins = merged.rank > 0
-                && merged.of_x[before] == self.dims[axis] * self.of_x[axis]
-                && merged.of_y[before] == self.dims[axis] * self.of_y[axis];
-            let place = if joins { before } else { merged.rank };
-            merged.dims[place] = if joins { merged.dims[place] } else { 1 } * self.dims[axis];
-            (merged.of_x[place], merged.of_y[place]) = (self.of_x[axis], self.of_y[axis]);
-            merged.rank = place + 1;
-        }
-        merged
-    }
-
     /// Moves all rows. Elements have `size` bytes and are contiguous in y's rows.
     ///
     /// # Safety
     /// The rows lie inside x and y, and y's rows don't overlap.
-    unsafe fn go(&self, exec: &Exec<'_>, size: usize, x: Shared<u8>, y: Shared<u8>) -> Result<()> {
-        // SAFETY: passed on; they are the same elements.
-        unsafe { self.merged(size).go_merged(exec, size, x, y) }
-    }
-
-    /// # Safety
-    /// As for [`Rows::go`].
-    unsafe fn go_merged(&self, exec: &Exec<'_>, size: usize, x: Shared<u8>, y: Shared<u8>) -> Result<()> {
+    unsafe fn go(mut self, exec: &Exec<'_>, size: usize, x: Shared<u8>, y: Shared<u8>) -> Result<()> {
+        // One row of several, where both x and y go on without a gap.
+        while let Some(last) = self.rank.checked_sub(1)
+            && [self.apart * self.n, self.of_x[last], self.of_y[last]] == [self.n * size; 3]
+        {
+            self.rank = last;
+            self.n *= self.dims[last];
+        }
         let rows = self.dims[..self.rank].iter().product();
         chunks(exec, rows, GRAIN.div_ceil((self.n * size).max(1)), |start, end| {
             let (mut rest, mut from, mut to, mut digits) = (start, 0, 0, [0; MAX_RANK]);
@@ -88,15 +63,11 @@ impl Rows {
                 from += digits[axis] * self.of_x[axis];
                 to += digits[axis] * self.of_y[axis];
             }
-            pieces!(end - start, |_first, count| for _ in 0..count {
+            for _ in start..end {
                 // SAFETY: the caller promises that every row lies inside x and y, and y's rows are disjoint.
                 unsafe {
                     let (x, y) = (x.get().add(from), y.get().add(to));
                     match size {
-                        // Short rows need no look for an interruption between their pieces.
-                        _ if self.apart == size && self.n * size <= SHORT => {
-                            y.copy_from_nonoverlapping(x, self.n * size)
-                        }
                         _ if self.apart == size => copy(x, y, self.n * size),
                         1 => strided::<u8>(x, self.apart, y, self.n),
                         2 => strided::<u16>(x, self.apart, y, self.n),
@@ -116,7 +87,7 @@ impl Rows {
                     from -= self.dims[axis] * self.of_x[axis];
                     to -= self.dims[axis] * self.of_y[axis];
                 }
-            });
+            }
         })
     }
 }
