@@ -63,7 +63,7 @@ class DaskWorkers:
 
     def __init__(self, recipe: Recipe, engine: DaskEngine) -> None:
         self._recipe, self._engine, self._client = recipe, engine, engine.client
-        self.wanted = engine.workers or max(1, len(self._client.nthreads()))
+        self.wanted: int = engine.workers or max(1, len(self._client.nthreads()))
         self._numbers = itertools.count()
         # The future of each actor, the actor, and the address of Dask's worker.
         self._actors: dict[str, tuple[Any, Any, str]] = {}

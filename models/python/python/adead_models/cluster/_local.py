@@ -40,7 +40,8 @@ class LocalWorkers:
     """Processes, each with a pipe."""
 
     def __init__(self, recipe: Recipe, engine: LocalEngine) -> None:
-        self._recipe, self._make, self.wanted = recipe, engine.make_worker, engine.workers
+        self._recipe, self._make = recipe, engine.make_worker
+        self.wanted: int = engine.workers
         self._context = multiprocessing.get_context("spawn")
         self._numbers = itertools.count()
         self._running: dict[str, tuple[SpawnProcess, Any]] = {}

@@ -59,7 +59,7 @@ class CheckError(Exception):
 
     def __init__(self, differences: Sequence[str], checked: int) -> None:
         super().__init__(f"{len(differences)} differences in {checked} shards:\n" + "\n".join(differences))
-        self.differences = list(differences)
+        self.differences: list[str] = list(differences)
 
 
 def embed(
