@@ -90,14 +90,36 @@ def assert_embedded(out, report, repeated=()):
     assert sorted(report.computed + report.skipped) == list(range(SHARDS))
     assert report.truncated == sum(entry["truncated"] for entry in entries) == 3
     assert [repeat.shard for repeat in report.repeated] == list(repeated)
-    names = ["manifest.jsonl", *(f"part-{number:05}.parquet" for number in range(SHARDS))]
+    names = [".lock", "manifest.jsonl", *(f"part-{number:05}.parquet" for number in range(SHARDS))]
     assert sorted(path.name for path in out.iterdir()) == names
-    table = pyarrow.concat_tables(parquet.read_table(out / name) for name in names[1:])
+    table = pyarrow.concat_tables(parquet.read_table(out / name) for name in names[2:])
     assert table.column_names == ["row", "id", "embedding"]
     assert table.column("row").to_pylist() == list(range(42))
     assert table.column("id").to_pylist() == [f"id-{number}" for number in range(42)]
     values = numpy.concatenate([chunk.flatten().to_numpy() for chunk in table.column("embedding").chunks])
     assert values.dtype == numpy.float32 and values.tobytes() == rows.tobytes()
+
+
+def lines_of(out):
+    """The lines of a manifest."""
+    return (out / "manifest.jsonl").read_text(encoding="utf-8").splitlines()
+
+
+def write_lines(out, lines):
+    (out / "manifest.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+
+
+def changed(out, number, row):
+    """Changes the last bit of a value in an output."""
+    import pyarrow
+    from pyarrow import parquet
+
+    path = out / f"part-{number:05}.parquet"
+    table = parquet.read_table(path)
+    values = table.column("embedding").combine_chunks().flatten().to_numpy().copy()
+    values.view("u4")[row * 32 + 7] ^= 1
+    column = pyarrow.FixedSizeListArray.from_arrays(pyarrow.array(values), 32)
+    parquet.write_table(table.set_column(2, "embedding", column), path)
 
 
 class KilledOnce(ShardWorker):

@@ -32,37 +32,25 @@ def client(cluster_of_dask):
         yield client
 
 
-@pytest.fixture
-def folder(tmp_path):
-    shared.write_inputs(tmp_path)
-    return tmp_path
-
-
-def manifest(out):
-    return (out / "manifest.jsonl").read_bytes()
-
-
 @pytest.mark.parametrize("workers", [1, 2, None])
-def test_dask_computes_what_one_process_does(folder, client, workers):
+def test_dask_computes_what_one_process_does(folder, done, client, workers):
     report = shared.embed(folder, folder / "dask", engine=DaskEngine(client, workers))
     shared.assert_embedded(folder / "dask", report)
-    shared.embed(folder, folder / "local")
-    assert manifest(folder / "dask") == manifest(folder / "local")
-    assert shared.check(folder, folder / "local", engine=DaskEngine(client, workers)).checked == tuple(range(6))
+    assert shared.lines_of(folder / "dask") == shared.lines_of(done)
+    assert shared.check(folder, done, engine=DaskEngine(client, workers)).checked == tuple(range(6))
 
 
 def test_texts_are_the_same(folder, client):
     reports = [shared.generate(folder, folder / "dask", engine=DaskEngine(client)), shared.generate(folder, folder / "local")]
-    assert reports[0].sha256 == reports[1].sha256 and manifest(folder / "dask") == manifest(folder / "local")
+    assert reports[0].sha256 == reports[1].sha256 and shared.lines_of(folder / "dask") == shared.lines_of(folder / "local")
 
 
-def test_a_killed_worker_changes_nothing_and_is_told(folder, client, caplog):
+def test_a_killed_worker_changes_nothing_and_is_told(folder, done, client, caplog):
     report = shared.embed(folder, folder / "dask", engine=DaskEngine(client, 2, make_worker=shared.killed_once(folder)))
     shared.assert_embedded(folder / "dask", report, repeated=[shared.KILLED])
     assert re.match(r"actor \d on tcp://127.0.0.1:\d+$", report.repeated[0].worker)
     assert "shard 3 (a.parquet, rows 24 to 31) was lost with actor" in caplog.text
-    shared.embed(folder, folder / "local")
-    assert manifest(folder / "dask") == manifest(folder / "local")
+    assert shared.lines_of(folder / "dask") == shared.lines_of(done)
 
 
 def test_a_shard_that_kills_every_worker_is_an_error(folder, client):
@@ -133,11 +121,10 @@ def test_errors_of_frames(folder, client):
         embed_frame(frame, shared.ENCODER).compute()
 
 
-def test_the_command(folder, client, cluster_of_dask, capsys):
+def test_the_command(folder, done, client, cluster_of_dask, capsys):
     address = cluster_of_dask.scheduler_address.replace("tcp://", "dask://")
     given = ["--model", str(shared.ENCODER), "--in", str(folder / "sentences"), "--out", str(folder / "dask")]
     assert main(["embed", *given, "--keep", "id", "--rows-per-shard", "8", "--cluster", address]) == 0
     assert main(["check", *given, "--cluster", "dask://local", "--workers", "1"]) == 0
     assert "6 shards with 42 rows have the manifest's hashes" in capsys.readouterr().out
-    shared.embed(folder, folder / "local")
-    assert manifest(folder / "dask") == manifest(folder / "local")
+    assert shared.lines_of(folder / "dask") == shared.lines_of(done)

@@ -14,19 +14,13 @@ pytest.importorskip("ray")
 import cluster_shared as shared
 
 
-@pytest.fixture
-def folder(tmp_path):
-    shared.write_inputs(tmp_path)
-    return tmp_path
-
-
 def free_port():
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         return found.getsockname()[1]
 
 
-def test_the_command_on_a_cluster_of_another_process(folder):
+def test_the_command_on_a_cluster_of_another_process(folder, done):
     """By Ray Client, as from a machine outside the cluster."""
     port = free_port()
     # A token of this cluster alone, in a home of its own. The command presents it, as that of any cluster with tokens.
@@ -52,10 +46,9 @@ def test_the_command_on_a_cluster_of_another_process(folder):
         given = ["--model", shared.ENCODER, "--in", folder / "sentences", "--out", folder / "ray", "--rows-per-shard", 8, "--keep", "id"]
         cluster = ["--cluster", f"ray://127.0.0.1:{port}", "--workers", 2]
         command = [sys.executable, "-m", "adead_models.cluster", "embed", *given, *cluster]
-        done = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, text=True, env=environment)
-        assert done.returncode == 0 and done.stdout.startswith("42 rows in 6 shards: 6 computed, 0 were finished\n")
+        ended = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, text=True, env=environment)
+        assert ended.returncode == 0 and ended.stdout.startswith("42 rows in 6 shards: 6 computed, 0 were finished\n")
     finally:
         head.terminate()
         head.communicate()
-    shared.embed(folder, folder / "local")
-    assert (folder / "ray/manifest.jsonl").read_bytes() == (folder / "local/manifest.jsonl").read_bytes()
+    assert shared.lines_of(folder / "ray") == shared.lines_of(done)

@@ -2,7 +2,7 @@ import ray
 from adead_models.ray import SentenceEmbedder
 from ray.data import ActorPoolStrategy, DataContext
 
-ray.init(num_cpus=2)
+ray.init("local", num_cpus=2)
 DataContext.get_current().execution_options.preserve_order = True  # otherwise blocks come as they are finished
 
 rows = ray.data.read_parquet("sentences").map_batches(

@@ -63,7 +63,7 @@ class DaskWorkers:
 
     def __init__(self, recipe: Recipe, engine: DaskEngine) -> None:
         self._recipe, self._engine, self._client = recipe, engine, engine.client
-        self.wanted = engine.workers or max(1, len(self._client.nthreads()))
+        self.wanted: int = engine.workers or max(1, len(self._client.nthreads()))
         self._numbers = itertools.count()
         # The future of each actor, the actor, and the address of Dask's worker.
         self._actors: dict[str, tuple[Any, Any, str]] = {}
@@ -208,14 +208,10 @@ def generate_frame(
     text, tokens = pandas.ArrowDtype(pa.string()), pandas.ArrowDtype(pa.list_(pa.uint32()))
     added = {output: text, f"{output}_tokens": tokens, f"{output}_finish": text}
     arguments = {"device": device, "threads": threads, **options}
-    return frame.map_partitions(
-        _generate_partition, os.fspath(model), column, output, sequence_column, arguments, meta=_meta(frame, added)
-    )
+    return frame.map_partitions(_generate_partition, os.fspath(model), column, output, sequence_column, arguments, meta=_meta(frame, added))
 
 
-def _generate_partition(
-    frame: Any, model: str, column: str, output: str, sequence_column: str | None, arguments: dict[str, Any]
-) -> Any:
+def _generate_partition(frame: Any, model: str, column: str, output: str, sequence_column: str | None, arguments: dict[str, Any]) -> Any:
     pandas = extra("pandas", "dask")
     writer = _opened(TextWriter, model, **arguments)
     sequences = None if sequence_column is None else list(map(int, frame[sequence_column]))
@@ -223,8 +219,7 @@ def _generate_partition(
     texts = Texts([each.text for each in generations], [each.tokens for each in generations], [each.finish for each in generations])
     names = {"text": output, "tokens": f"{output}_tokens", "finish": f"{output}_finish"}
     columns = {
-        names[name]: pandas.Series(pandas.arrays.ArrowExtensionArray(values), index=frame.index)
-        for name, values in texts.columns().items()
+        names[name]: pandas.Series(pandas.arrays.ArrowExtensionArray(values), index=frame.index) for name, values in texts.columns().items()
     }
     return frame.assign(**columns)
 

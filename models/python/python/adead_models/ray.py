@@ -68,7 +68,8 @@ class RayWorkers:
     """Actors of a job, each with the reference of its shard's result."""
 
     def __init__(self, recipe: Recipe, engine: RayEngine, actor_class: Any) -> None:
-        self._recipe, self._make, self._class, self.wanted = recipe, engine.make_worker, actor_class, engine.workers
+        self._recipe, self._make, self._class = recipe, engine.make_worker, actor_class
+        self.wanted: int = engine.workers
         self._numbers = itertools.count()
         self._actors: dict[str, Any] = {}
         self._results: dict[Any, tuple[str, Task]] = {}

@@ -80,7 +80,8 @@ _OPTIONS: dict[str, type] = {
 
 def _common(command: argparse.ArgumentParser, model: str) -> None:
     command.add_argument("--model", required=True, type=Path, metavar="PATH", help=model)
-    command.add_argument("--in", required=True, dest="inputs", nargs="+", type=Path, metavar="PATH", help="Parquet files, or folders of them")
+    inputs = "Parquet files, or folders of them"
+    command.add_argument("--in", required=True, dest="inputs", nargs="+", type=Path, metavar="PATH", help=inputs)
     command.add_argument("--out", required=True, type=Path, metavar="FOLDER", help="folder of outputs and of the manifest")
     command.add_argument("--cluster", default="local", metavar="URL", help="where it is computed: see below (default: local)")
     command.add_argument("--workers", type=_at_least_1, metavar="N", help="number of workers (default: 1; dask: all of the cluster)")
@@ -118,7 +119,7 @@ def engine_of(cluster: str, workers: int | None, threads: int | None, gpus: floa
     elif kind == "ray" and place:
         ray, module = extra("ray", "ray"), extra("adead_models.ray", "ray")
         if place == "local":
-            ray.init(num_cpus=(workers or 1) * (threads or 1), include_dashboard=False, log_to_driver=False)
+            ray.init("local", num_cpus=(workers or 1) * (threads or 1), include_dashboard=False, log_to_driver=False)
         else:
             ray.init(place if place == "auto" else cluster, log_to_driver=False)
         try:

@@ -120,9 +120,7 @@ class PromptError(adead.InvalidArgumentError):
         self.number, self.why = number, why
 
 
-def generate_in_sequence(
-    generator: TextGenerator, prompts: Sequence[str], sequences: Sequence[int], options: Options
-) -> list[Generation]:
+def generate_in_sequence(generator: TextGenerator, prompts: Sequence[str], sequences: Sequence[int], options: Options) -> list[Generation]:
     """Generates a text for each prompt, with the number of its sequence. Prompts whose numbers follow each other are computed at
     once; how many at once does not change a bit."""
     generations: list[Generation] = []

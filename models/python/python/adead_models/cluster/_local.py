@@ -2,6 +2,7 @@
 
 import itertools
 import multiprocessing
+import signal
 from dataclasses import dataclass, replace
 from multiprocessing.connection import wait
 from multiprocessing.context import SpawnProcess
@@ -39,7 +40,8 @@ class LocalWorkers:
     """Processes, each with a pipe."""
 
     def __init__(self, recipe: Recipe, engine: LocalEngine) -> None:
-        self._recipe, self._make, self.wanted = recipe, engine.make_worker, engine.workers
+        self._recipe, self._make = recipe, engine.make_worker
+        self.wanted: int = engine.workers
         self._context = multiprocessing.get_context("spawn")
         self._numbers = itertools.count()
         self._running: dict[str, tuple[SpawnProcess, Any]] = {}
@@ -85,10 +87,13 @@ class LocalWorkers:
 
 
 def _serve(connection: Any, make_worker: MakeWorker, recipe: Recipe) -> None:
+    # Ctrl-C goes to every process of a terminal. The one that started this one ends it.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     worker = make_worker(recipe)
-    while True:
-        try:
+    try:
+        while True:
             task: Task = connection.recv()
-        except (EOFError, KeyboardInterrupt):
-            return
-        connection.send(worker.run(task))
+            connection.send(worker.run(task))
+    except (EOFError, OSError):
+        # That process is gone.
+        return

@@ -4,6 +4,7 @@ Lines are appended as shards finish, and sorted when all have. A second run read
 equal jobs are equal, byte for byte.
 """
 
+import errno
 import fcntl
 import hashlib
 import json
@@ -18,8 +19,10 @@ from typing import cast
 import adead
 
 from ._job import FORMAT, Input, Job, Json, Shard, differences
+from ._progress import logger
 
 NAME = "manifest.jsonl"
+LOCK = ".lock"
 _HASH = re.compile(r"[0-9a-f]{64}")
 
 
@@ -49,7 +52,8 @@ class Manifest:
         self.path = folder / NAME
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            self._folder = os.open(folder, os.O_RDONLY)
+            # A file, and open for writing: NFS locks nothing else.
+            self._locked = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o666)
         except OSError as error:
             raise adead.IoError(f"{folder}: {error.strerror}") from error
         self.job, self.entries = job, dict[int, Entry]()
@@ -67,14 +71,18 @@ class Manifest:
             else:
                 _replace(self.path, [_line(job.description())])
         except BaseException:
-            os.close(self._folder)
+            os.close(self._locked)
             raise
 
     def _lock(self) -> None:
         try:
-            fcntl.flock(self._folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(self._locked, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise adead.InvalidArgumentError(f"another run writes to {self.path.parent}: wait for its end") from error
+        except OSError as error:
+            if error.errno not in (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP):
+                raise adead.IoError(f"{self.path.parent / LOCK}: {error.strerror}") from error
+            logger.warning("%s: this file system has no locks; only one run at a time may write there", self.path.parent)
 
     def add(self, entry: Entry) -> None:
         """Appends a finished shard. The disk has it when this returns."""
@@ -96,7 +104,7 @@ class Manifest:
         return self
 
     def __exit__(self, _type: type[BaseException] | None, _error: BaseException | None, _traceback: TracebackType | None) -> None:
-        os.close(self._folder)
+        os.close(self._locked)
 
 
 def hash_of_job(entries: Iterable[Entry]) -> str:
@@ -138,7 +146,9 @@ def _read(path: Path) -> tuple[Job, dict[int, Entry], int]:
     end = content.rfind(b"\n") + 1
     lines = content[:end].splitlines()
     if not lines:
-        raise adead.InvalidArgumentError(f"{path} has no complete line; its first line must describe the job: remove the file to start again")
+        raise adead.InvalidArgumentError(
+            f"{path} has no complete line; its first line must describe the job: remove the file to start again"
+        )
     job = _job(_object(path, 1, lines[0]), path)
     shards = job.shards()
     entries: dict[int, Entry] = {}
@@ -207,9 +217,7 @@ def _entry(value: "dict[str, Json]", place: str, shards: list[Shard]) -> Entry:
         truncated = _whole(value["truncated"], 0)
     except ValueError as error:
         raise wrong(f"truncated: {error}") from error
-    return Entry(
-        shard, shards[shard].rows, shards[shard].output, str(value["input_sha256"]), str(value["sha256"]), truncated
-    )
+    return Entry(shard, shards[shard].rows, shards[shard].output, str(value["input_sha256"]), str(value["sha256"]), truncated)
 
 
 def _whole(value: Json, least: int) -> int:

@@ -59,7 +59,7 @@ class CheckError(Exception):
 
     def __init__(self, differences: Sequence[str], checked: int) -> None:
         super().__init__(f"{len(differences)} differences in {checked} shards:\n" + "\n".join(differences))
-        self.differences = list(differences)
+        self.differences: list[str] = list(differences)
 
 
 def embed(
@@ -142,6 +142,7 @@ def check(
     ``shards`` are their numbers; None is all shards of the job. Nothing is written. ``CheckError`` if something differs, with the numbers.
     ``adead.InvalidArgumentError`` for a shard that the job does not have or that is not finished. Otherwise as ``embed``.
     """
+    _check_retries(retries)
     job, entries = read_manifest(out)
     paths = input_paths(inputs)
     _compare_inputs(job, paths)
@@ -179,6 +180,7 @@ def _run(
     retries: int,
     progress: Callable[[Status], object] | None,
 ) -> Report:
+    _check_retries(retries)
     paths = input_paths(inputs)
     job = _describe(kind, paths, Path(model), column, keep, rows_per_shard, options)
     with Manifest(Path(out), job) as manifest:
@@ -196,6 +198,12 @@ def _run(
             # No worker writes any more.
             remove_unfinished(Path(out))
         return _report(job, manifest.finish(), tally)
+
+
+def _check_retries(retries: int) -> None:
+    # Before anything is written.
+    if retries < 0:
+        raise adead.InvalidArgumentError(f"retries is {retries}; it must be at least 0")
 
 
 class _Tally:
