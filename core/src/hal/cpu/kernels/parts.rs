@@ -46,14 +46,7 @@ impl Rows {
     ///
     /// # Safety
     /// The rows lie inside x and y, and y's rows don't overlap.
-    unsafe fn go(mut self, exec: &Exec<'_>, size: usize, x: Shared<u8>, y: Shared<u8>) -> Result<()> {
-        // One row of several, where both x and y go on without a gap.
-        while let Some(last) = self.rank.checked_sub(1)
-            && [self.apart * self.n, self.of_x[last], self.of_y[last]] == [self.n * size; 3]
-        {
-            self.rank = last;
-            self.n *= self.dims[last];
-        }
+    unsafe fn go(&self, exec: &Exec<'_>, size: usize, x: Shared<u8>, y: Shared<u8>) -> Result<()> {
         let rows = self.dims[..self.rank].iter().product();
         chunks(exec, rows, GRAIN.div_ceil((self.n * size).max(1)), |start, end| {
             let (mut rest, mut from, mut to, mut digits) = (start, 0, 0, [0; MAX_RANK]);
