@@ -345,8 +345,10 @@ fn packages() {
             "errors.js",
             "gguf.js",
             "load.js",
+            "options.js",
             "platform.js",
             "text.js",
+            "train.js",
         ],
     };
     for package in [&adead, &models] {
