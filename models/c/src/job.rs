@@ -3,10 +3,9 @@
 use adead_c_support::context::{adead_context_options, open};
 use adead_c_support::pointers::{fixed, growing, optional_text, options, report, text};
 use adead_c_support::{fail, guard};
-use adead_models::train::{Event, Job, RunOptions, connect, hash};
+use adead_models::train::{Event, Job, RunOptions, connect, hash, patience};
 use std::ffi::{c_char, c_void};
 use std::ptr::{null, null_mut};
-use std::time::Duration;
 
 /// What a call returns, as in adead.h.
 type adead_status = i32;
@@ -109,9 +108,7 @@ pub unsafe extern "C" fn adead_train_job(
             1 => true,
             other => fail!(InvalidArgument, "resume is {other}; it is 0 or 1"),
         };
-        let Some(patience) = Duration::try_from_secs_f64(opts.patience).ok().filter(|it| !it.is_zero()) else {
-            fail!(InvalidArgument, "patience is {}; it is a number of seconds above 0", opts.patience);
-        };
+        let patience = patience(opts.patience)?;
         let mut job = Job::read(path)?;
         if opts.epochs > 0 {
             job.epochs = opts.epochs;

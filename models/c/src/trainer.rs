@@ -4,10 +4,9 @@ use adead_c_support::context::{adead_context_options, open};
 use adead_c_support::pointers::{Out, array, array_mut, fixed, growing, reference, report, text};
 use adead_c_support::{c_text, fail, guard, guard_destroy};
 use adead_core::{DType, Result, Tensor};
-use adead_models::train::{Description, Trainer, connect};
+use adead_models::train::{Description, Trainer, connect, patience as allowed};
 use std::ffi::{CString, c_char, c_void};
 use std::sync::{Mutex, MutexGuard, TryLockError};
-use std::time::Duration;
 
 /// What a call returns, as in adead.h.
 type adead_status = i32;
@@ -136,9 +135,7 @@ pub unsafe extern "C" fn adead_trainer_join(
     guard(|| {
         // SAFETY: the caller vouches for the pointers.
         let (trainer, place) = unsafe { (reference(trainer, "trainer")?, text(place, "place")?) };
-        let Some(patience) = Duration::try_from_secs_f64(patience).ok().filter(|patience| !patience.is_zero()) else {
-            fail!(InvalidArgument, "patience is {patience}; it is a number of seconds above 0");
-        };
+        let patience = allowed(patience)?;
         let mut trainer = trainer.lock()?;
         trainer.join(connect(place, patience)?)
     })

@@ -32,11 +32,7 @@ pub struct TrainOptions {
 
 /// How long a rank may take.
 pub(crate) fn patience(given: Option<Number>) -> Result<Duration> {
-    let seconds = given.map_or(300.0, |given| given.0);
-    match Duration::try_from_secs_f64(seconds) {
-        Ok(patience) if !patience.is_zero() => Ok(patience),
-        _ => fail!(InvalidArgument, "patience is {seconds}; it is a number of seconds above 0"),
-    }
+    train::patience(given.map_or(300.0, |given| given.0))
 }
 
 /// A job that can run.

@@ -37,6 +37,17 @@ pub fn connect(place: &str, patience: Duration) -> Result<Box<dyn Transport>> {
     Ok(Box::new(Tcp::connect(&place, patience)?))
 }
 
+/// Returns how long a rank may take. `invalid_argument` unless it is a number of seconds above 0.
+pub fn patience(seconds: f64) -> Result<Duration> {
+    match Duration::try_from_secs_f64(seconds) {
+        Ok(patience) if !patience.is_zero() => Ok(patience),
+        _ => {
+            let text = format!("patience is {seconds}; it is a number of seconds above 0");
+            Err(Error::new(Status::InvalidArgument, text))
+        }
+    }
+}
+
 /// The SHA-256 of parameters in the order of their names: f32, little endian.
 pub fn hash(parameters: &[(String, Tensor)]) -> Result<String> {
     let mut sorted: Vec<_> = parameters.iter().collect();
