@@ -14,6 +14,7 @@ import cluster_shared as shared
 from adead_models import TextGenerator
 from adead_models.cluster import WorkerLostError
 from adead_models.cluster._command import main
+from adead_models.cluster._worker import Recipe
 from adead_models.dask import DaskEngine, SentenceEmbedder, TextWriter, embed_frame, generate_frame
 
 # Of Dask itself.
@@ -59,6 +60,26 @@ def test_a_shard_that_kills_every_worker_is_an_error(folder, client):
     report = shared.embed(folder, folder / "dask", engine=DaskEngine(client, 2))
     shared.assert_embedded(folder / "dask", report)
     assert report.skipped == (0, 1, 2)
+
+
+def test_an_actor_that_waits_for_a_worker_that_is_gone_starts_on_another(client, monkeypatch):
+    threads_of, submit, calls = client.nthreads, client.submit, []
+
+    def nthreads():
+        """Names a worker that is gone, as a scheduler does that has not noticed it."""
+        return threads_of() if calls else {"tcp://127.0.0.1:1": 1}
+
+    def submits(*arguments, **options):
+        # Dask keeps the first task waiting for that worker.
+        calls.append(options["workers"])
+        return submit(*arguments, **options | {"allow_other_workers": len(calls) > 1})
+
+    monkeypatch.setattr(client, "nthreads", nthreads)
+    monkeypatch.setattr(client, "submit", submits)
+    workers = DaskEngine(client, 1, threads=1, patience=60).open(Recipe(None, "", (), ""))
+    assert re.match(r"actor 0 on tcp://127.0.0.1:\d+$", workers.start(wait=False))
+    assert len(calls) == 2 and calls[0] == ["tcp://127.0.0.1:1"] and calls[1] == sorted(threads_of())
+    workers.close()
 
 
 def test_errors(folder, client):

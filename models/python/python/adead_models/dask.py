@@ -4,6 +4,7 @@ import itertools
 import os
 import queue
 import threading
+import time
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Unpack
 
@@ -73,29 +74,45 @@ class DaskWorkers:
     def start(self, wait: bool) -> str | None:
         if wait:
             self._wait_for_worker()
-        taken = {address for _, _, address in self._actors.values()}
-        free = sorted(self._client.nthreads().keys() - taken)
-        if not free:
-            return None
-        # Dask's scheduler chooses one of the free workers. If it has lost them meanwhile, it takes another.
-        future = self._client.submit(
-            _Actor,
-            self._engine.make_worker,
-            self._recipe,
-            actor=True,
-            pure=False,
-            workers=free,
-            allow_other_workers=True,
-            resources=self._engine.resources,
-        )
-        try:
-            actor = future.result(timeout=self._engine.patience)
-        except Exception as error:
-            raise adead.BackendUnavailableError(f"Dask starts no actor: {type(error).__name__}: {error}") from error
+        until = time.monotonic() + self._engine.patience
+        while True:
+            taken = {address for _, _, address in self._actors.values()}
+            free = sorted(self._client.nthreads().keys() - taken)
+            if not free:
+                return None
+            # Dask's scheduler chooses one of the free workers. If it has lost them meanwhile, it takes another.
+            future = self._client.submit(
+                _Actor,
+                self._engine.make_worker,
+                self._recipe,
+                actor=True,
+                pure=False,
+                workers=free,
+                allow_other_workers=True,
+                resources=self._engine.resources,
+            )
+            actor = self._started(future, set(free), until)
+            if actor is not None:
+                break
+            future.release()
         address = str(actor._address)
         name = f"actor {next(self._numbers)} on {address}"
         self._actors[name] = (future, actor, address)
         return name
+
+    def _started(self, future: Any, free: set[str], until: float) -> Any:
+        """Waits for an actor. None if it waits for workers that are all gone: Dask may then keep it waiting for good."""
+        while True:
+            try:
+                return future.result(timeout=1)
+            except TimeoutError as error:
+                if time.monotonic() > until:
+                    text = f"Dask starts no actor: TimeoutError: none was there after {self._engine.patience:g} s"
+                    raise adead.BackendUnavailableError(text) from error
+                if not free & self._client.nthreads().keys():
+                    return None
+            except Exception as error:
+                raise adead.BackendUnavailableError(f"Dask starts no actor: {type(error).__name__}: {error}") from error
 
     def _wait_for_worker(self) -> None:
         patience = self._engine.patience
