@@ -91,6 +91,8 @@ def test_operations_of_a_stream_on_the_processor_end():
         a, b = ctx.buffer(x.numpy()), ctx.buffer(size=1024 * 1024)
         stream, other = ctx.stream(), ctx.stream()
         out = b.view(shape=(1024, 1024))
+        # A second of work, so that the signal comes in the middle of it. The loop is for one that comes before.
+        parts, result = [a.view(shape=(1, 1, 16384, 64))] * 3, b.view(shape=(1, 1, 16384, 64))
         seen = []
 
         def handler(*_):
@@ -104,13 +106,12 @@ def test_operations_of_a_stream_on_the_processor_end():
             raise KeyboardInterrupt
 
         signal.signal(signal.SIGINT, handler)
-        # A signal that comes between two calls is not what this is about.
         while seen != ["refused", "refused", "done"]:
             timer = threading.Timer(0.1, send)
             timer.start()
             try:
                 while True:
-                    stream.run("matmul", [a.view(shape=(1024, 1024))] * 2, out)
+                    stream.run("attention", parts, result)
             except KeyboardInterrupt:
                 pass
             timer.join()
