@@ -113,7 +113,7 @@ typedef struct {
   /// The most tokens of a sequence, prompt and answer together. 0 takes what the model's file says, which is the largest number
   /// too.
   size_t context_length;
-  /// The most tokens that are computed at once. 0 is 512.
+  /// The most tokens that are computed at once. 0 is 512 on the CPU and 2,048 on a GPU.
   size_t chunk;
   /// Whether the file is mapped: 0 or 1. If 1, weights are read when they are used, and the file must not change until the
   /// generator is destroyed. A file that becomes shorter ends the process.

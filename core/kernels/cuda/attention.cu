@@ -613,16 +613,25 @@ extern "C" __global__ void __launch_bounds__(64) attention_merge(const Attention
             float none = 0.0f;
             float2 factors = merged(before, none, state.x, state.y);
             uint here = min(count - first, 32u);
-#pragma unroll 2
-            for (uint i = 0; i < here; i++) {
-                float2 f = make_float2(__shfl_sync(ALL, factors.x, i), __shfl_sync(ALL, factors.y, i));
-                float own = __shfl_sync(ALL, state.y, i);
-                if (column < across) {
-                    float4 chain = blocks[(first + i) * apart + column];
-                    x.x = merged_result(x.x, chain.x, f), x.y = merged_result(x.y, chain.y, f);
-                    x.z = merged_result(x.z, chain.z, f), x.w = merged_result(x.w, chain.w, f);
+            // Eight results are on their way at once. Those behind the last block change nothing: their MAX is −inf.
+            const uint AT_ONCE = 8;
+#pragma unroll 1
+            for (uint begin = 0; begin < here; begin += AT_ONCE) {
+                float4 chains[AT_ONCE];
+#pragma unroll
+                for (uint i = 0; i < AT_ONCE; i++) {
+                    bool there = begin + i < here && column < across;
+                    chains[i] = there ? blocks[(first + begin + i) * apart + column] : make_float4(0, 0, 0, 0);
                 }
-                l = merged_result(l, own, f);
+#pragma unroll
+                for (uint i = 0; i < AT_ONCE; i++) {
+                    uint from = begin + i;
+                    float2 f = make_float2(__shfl_sync(ALL, factors.x, from), __shfl_sync(ALL, factors.y, from));
+                    float own = __shfl_sync(ALL, state.y, from);
+                    x.x = merged_result(x.x, chains[i].x, f), x.y = merged_result(x.y, chains[i].y, f);
+                    x.z = merged_result(x.z, chains[i].z, f), x.w = merged_result(x.w, chains[i].w, f);
+                    l = merged_result(l, own, f);
+                }
             }
         }
         if (column < across) {

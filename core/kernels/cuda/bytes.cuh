@@ -1,4 +1,4 @@
-// Products of signed bytes, and copies of 16 bytes to shared memory.
+// Products of signed bytes, and copies of 16 and 8 bytes to shared memory.
 #pragma once
 #include "contract.cuh"
 
@@ -19,6 +19,15 @@ INLINE int dot4(const uint a, const uint b, int c) {
 INLINE void copy_chunk(uint4 *to, const uint4 *from) {
 #if __CUDA_ARCH__ >= 800
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(uint(__cvta_generic_to_shared(to))), "l"(from));
+#else
+    *to = *from;
+#endif
+}
+
+// The same for 8 bytes.
+INLINE void copy_pair(uint2 *to, const uint2 *from) {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(uint(__cvta_generic_to_shared(to))), "l"(from));
 #else
     *to = *from;
 #endif

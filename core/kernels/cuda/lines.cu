@@ -3,6 +3,7 @@
 // rmsnorm of contiguous rows that a block of threads can hold: read once, written once.
 #include "glsl.cuh"
 #include "memory.cuh"
+#include "sums.cuh"
 #include "../vulkan/reductions.glsl"
 
 struct Arguments {
@@ -40,18 +41,8 @@ struct Choice {
     uint blocks, rows, steps, affine;
 };
 
-const uint ALL = 0xffffffffu;
 // Elements of a line that a thread has at a time.
 const uint WIDE = 4;
-
-// SUM's tree over 32 lanes, for every one of them: both of two lanes add the same two numbers.
-INLINE float tree(float v) {
-#pragma unroll
-    for (uint step = 16; step > 0; step /= 2) {
-        v = v + __shfl_xor_sync(ALL, v, step);
-    }
-    return total(v);
-}
 
 // PROD's.
 INLINE float tree_of_product(float v) {

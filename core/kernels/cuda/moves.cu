@@ -326,6 +326,21 @@ INLINE void select_unit(const Arguments &s, const bool is_x, const size_t from, 
 }
 
 extern "C" __global__ void __launch_bounds__(256) select_units(const Arguments s, const Choice c, TABLE t) {
+    if (s.rows != 0) {
+        // In place, 16 threads look at the bool of so many neighbours.
+        uint sixteenth = (blockIdx.x * 256 + threadIdx.x) / 16, first = sixteenth * s.rows;
+        size_t from[3];
+        if (first < s.n) {
+            sources(s, t, first, from);
+            if (reinterpret_cast<const unsigned char *>(s.flag)[from[2]] != 0) {
+#pragma unroll 1
+                for (uint i = threadIdx.x % 16; i < s.rows; i += 16) {
+                    select_unit<uint>(s, true, from[0] + i, first + i);
+                }
+            }
+        }
+        return;
+    }
     uint first = blockIdx.x * 256 * s.m + threadIdx.x;
 #pragma unroll 1
     for (uint i = first; i < s.n && i < first + 256 * s.m; i += 256) {

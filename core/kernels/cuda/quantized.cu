@@ -3,6 +3,7 @@
 #include "glsl.cuh"
 #include "memory.cuh"
 #include "bytes.cuh"
+#include "sums.cuh"
 #include "../vulkan/half.glsl"
 
 #ifdef __CUDA_ARCH__
@@ -34,56 +35,163 @@ struct Product {
     uint rows, first;
     // Elements of x; units; blocks of threads, which share the rows of the matrix.
     uint count;
+    // With few rows: what x is made of. CUT: rows are cut already; if not, `q` has their f32, the ones that a function is applied to,
+    // and `q_numbers` what they are multiplied by. The rows are stored at `made`, if it is there. `w` has rows that are added to the
+    // result, and `w_numbers` where the sum goes.
+    uint origin;
+    float eps;
+    float *made;
 };
+
+// The origins of x.
+const uint CUT = 0, ROWS = 1, NORM = 2, SILU_GATE = 3, GELU_GATE = 4;
 
 const uint THREADS = 128;
 // Shared memory, in words: blocks' bytes come first.
 const uint RAWS = 1100, PITCH = 144;
 
+INLINE void take(float *to, const float *from) {
+    float4 v = *reinterpret_cast<const float4 *>(from);
+    to[0] = v.x, to[1] = v.y, to[2] = v.z, to[3] = v.w;
+}
+
+// Four neighbouring elements of x as integers, and what their unit's threads know of it: its scale and its sum.
+struct Four {
+    uint word;
+    float scale;
+    int sum;
+};
+
+// Cuts 512 elements, of which each thread has four. `maxima` has room for a word of each warp.
+INLINE Four cut_four(const float (&x)[4], const uint format, uint *maxima) {
+    uint thread = threadIdx.x, most = 0;
+#pragma unroll
+    for (uint i = 0; i < 4; i++) {
+        most = max(most, bits(x[i]) & MAGNITUDE);
+    }
+#pragma unroll
+    for (uint step = 4; step > 0; step /= 2) {
+        most = max(most, __shfl_xor_sync(ALL, most, step));
+    }
+    if (units_of(format) == 8) {
+#pragma unroll
+        for (uint step = 16; step >= 8; step /= 2) {
+            most = max(most, __shfl_xor_sync(ALL, most, step));
+        }
+        // A block of 256 is two warps'.
+        __syncthreads();
+        maxima[thread / 32] = most;
+        __syncthreads();
+        most = max(most, maxima[thread / 32 ^ 1]);
+    }
+    bool finite = most < INFINITY, counts = finite && most >= LEAST_BLOCK;
+    float factor = counts ? 127.0f / of_bits(most) : 0.0f;
+    Four four = {0, counts ? of_bits(most) / 127.0f : finite ? 0.0f : of_bits(NAN), 0};
+#pragma unroll
+    for (uint i = 0; i < 4; i++) {
+        int integer = counts ? __float2int_rn(x[i] * factor) : 0;
+        four.word |= (uint(integer) & 255) << 8 * i;
+        four.sum += integer;
+    }
+#pragma unroll
+    for (uint step = 4; step > 0; step /= 2) {
+        four.sum += __shfl_xor_sync(ALL, four.sum, step);
+    }
+    return four;
+}
+
 // Cuts 512 elements of x.
 extern "C" __global__ void __launch_bounds__(128) quantized_cut(const Product p, const uint format, const uint, TABLE) {
-    uint thread = threadIdx.x, first = blockIdx.x * 512 + thread * 4, most = 0;
+    uint thread = threadIdx.x, first = blockIdx.x * 512 + thread * 4;
     bool there = first < p.count;
     float x[4];
 #pragma unroll
     for (uint i = 0; i < 4; i++) {
         x[i] = there ? static_cast<const float *>(p.from)[first + i] : 0.0f;
-        most = max(most, bits(x[i]) & MAGNITUDE);
     }
-#pragma unroll
-    for (uint step = 4; step > 0; step /= 2) {
-        most = max(most, __shfl_xor_sync(0xffffffffu, most, step));
-    }
-    if (units_of(format) == 8) {
-#pragma unroll
-        for (uint step = 16; step >= 8; step /= 2) {
-            most = max(most, __shfl_xor_sync(0xffffffffu, most, step));
-        }
-        // A block of 256 is two warps'.
-        WORDS[thread / 32] = most;
-        __syncthreads();
-        most = max(most, WORDS[thread / 32 ^ 1]);
-    }
-    bool finite = most < INFINITY, counts = finite && most >= LEAST_BLOCK;
-    float scale = counts ? of_bits(most) / 127.0f : finite ? 0.0f : of_bits(NAN), factor = counts ? 127.0f / of_bits(most) : 0.0f;
-    uint word = 0;
-    int sum = 0;
-#pragma unroll
-    for (uint i = 0; i < 4; i++) {
-        int integer = counts ? __float2int_rn(x[i] * factor) : 0;
-        word |= (uint(integer) & 255) << 8 * i;
-        sum += integer;
-    }
-#pragma unroll
-    for (uint step = 4; step > 0; step /= 2) {
-        sum += __shfl_xor_sync(0xffffffffu, sum, step);
-    }
+    Four four = cut_four(x, format, WORDS);
     if (there) {
-        reinterpret_cast<uint *>(p.q)[first / 4] = word;
+        reinterpret_cast<uint *>(p.q)[first / 4] = four.word;
         if (thread % 8 == 0) {
-            p.q_numbers[first / 32] = make_uint2(bits(scale), uint(sum));
+            p.q_numbers[first / 32] = make_uint2(bits(four.scale), uint(four.sum));
         }
     }
+}
+
+// Returns rmsnorm's factor of a row: lanes take every 32nd element of a block of 1024, warps the blocks.
+INLINE float norm_factor(const float *x, const uint n, const float eps, uint *sums) {
+    uint warp = threadIdx.x / 32, lane = threadIdx.x % 32, blocks = (n + 1023) / 1024;
+    float sum = 0.0f;
+#pragma unroll 4
+    for (uint i = warp * 1024 + lane; i < n && i < warp * 1024 + 1024; i += 32) {
+        float u = x[i];
+        sum = sum + u * u;
+    }
+    sum = tree(sum);
+    // No thread reads any longer what was there.
+    __syncthreads();
+    if (lane == 0) {
+        sums[warp] = bits(sum);
+    }
+    __syncthreads();
+    // The sums of several blocks are lanes once more, and zeros.
+    sum = of_bits(sums[0]);
+    if (blocks > 1) {
+        sum = tree(lane < blocks ? of_bits(sums[lane]) : 0.0f);
+    }
+    return function_rsqrt(sum / float(n) + eps);
+}
+
+// SILU, or GELU with tanh, as `activate` computes them.
+INLINE float gate(const float x, const bool gelu) {
+    float t = gelu ? x * ((x * x) * 0.071354814f + 1.5957692f) : x;
+    return canonical(x * function_sigmoid(t));
+}
+
+// Makes rows of x and cuts them, to shared memory: `words` with the integers, then the numbers of units. Every block of threads makes
+// the rows that it needs, because that takes less time than a kernel of its own.
+INLINE void make_rows(const Product &p, const uint format, const uint first_x, const uint rows, uint *words) {
+    const uint k = 32 * p.units;
+#pragma unroll 1
+    for (uint r = 0; r < rows; r++) {
+        const size_t first = size_t(first_x + r) * k;
+        const float *from = reinterpret_cast<const float *>(p.q) + first;
+        const float *by = reinterpret_cast<const float *>(p.q_numbers) + (p.origin == NORM ? 0 : first);
+        float *made = blockIdx.x == 0 && p.made ? p.made + first : nullptr;
+        float factor = p.origin == NORM ? norm_factor(from, k, p.eps, WORDS) : 1.0f;
+#pragma unroll 1
+        for (uint begin = 0; begin < k; begin += 4 * THREADS) {
+            uint i = begin + 4 * threadIdx.x;
+            float x[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+            if (i < k) {
+                take(x, from + i);
+                if (p.origin != ROWS) {
+                    float y[4];
+                    take(y, by + i);
+#pragma unroll 1
+                    for (uint e = 0; e < 4; e++) {
+                        float v = p.origin == NORM ? x[0] * factor : gate(x[0], p.origin == GELU_GATE);
+                        v = canonical(v * y[0]);
+                        x[0] = x[1], x[1] = x[2], x[2] = x[3], x[3] = v;
+                        y[0] = y[1], y[1] = y[2], y[2] = y[3];
+                    }
+                    if (made) {
+                        *reinterpret_cast<float4 *>(made + i) = make_float4(x[0], x[1], x[2], x[3]);
+                    }
+                }
+            }
+            Four four = cut_four(x, format, WORDS);
+            if (i < k) {
+                words[r * 8 * p.units + i / 4] = four.word;
+                if (threadIdx.x % 8 == 0) {
+                    uint *number = words + rows * 8 * p.units + 2 * (r * p.units + i / 32);
+                    number[0] = bits(four.scale);
+                    number[1] = uint(four.sum);
+                }
+            }
+        }
+    }
+    __syncthreads();
 }
 
 // The pieces of 16 bytes that a thread copies to shared memory: up to three, as 128 units have at most 4,352 bytes, anywhere.
@@ -132,6 +240,14 @@ extern "C" __global__ void __launch_bounds__(128) quantized_few(const Product p,
     uint next_group = blockIdx.x, next_step = 0, group = groups, step = 0;
     Pieces next;
     float held = 0.0f;
+    const uint4 *q = p.q + 2 * size_t(first_x) * p.units;
+    const uint2 *q_numbers = p.q_numbers + size_t(first_x) * p.units;
+    if (p.origin != CUT) {
+        uint *words = WORDS + RAWS + most_x * 4 * PITCH;
+        make_rows(p, format, first_x, rows_x, words);
+        q = reinterpret_cast<const uint4 *>(words);
+        q_numbers = reinterpret_cast<const uint2 *>(words + rows_x * 8 * p.units);
+    }
     // One round more than there are steps: the first only fetches.
 #pragma unroll 1
     do {
@@ -159,11 +275,11 @@ extern "C" __global__ void __launch_bounds__(128) quantized_few(const Product p,
         }
         if (thread < rows * here) {
             Unpacked unit = unpack(format, offset + thread / of_block * bytes, thread % of_block);
-            size_t of_x = size_t(first_x) * p.units + first_unit + thread % span;
+            uint of_x = first_unit + thread % span;
 #pragma unroll 1
             for (uint r = 0; r < rows_x; r++, of_x += p.units) {
-                uint4 low = p.q[2 * of_x], high = p.q[2 * of_x + 1];
-                uint2 numbers = p.q_numbers[of_x];
+                uint4 low = q[2 * of_x], high = q[2 * of_x + 1];
+                uint2 numbers = q_numbers[of_x];
                 int of_first = dot4(unit.w[3], low.w, dot4(unit.w[2], low.z, dot4(unit.w[1], low.y, dot4(unit.w[0], low.x, 0))));
                 int of_last = dot4(unit.w[7], high.w, dot4(unit.w[6], high.z, dot4(unit.w[5], high.y, dot4(unit.w[4], high.x, 0))));
                 uint *to = WORDS + place(r, 0, thread);
@@ -210,7 +326,12 @@ extern "C" __global__ void __launch_bounds__(128) quantized_few(const Product p,
                 held = fmaz(of_bits(WORDS[place(r, 0, line * span + 8 * chunk)]), 1.0f, held);
             }
             if (first_unit + here == p.units) {
-                p.y[size_t(first_x + r) * p.n + row + line] = total(held);
+                size_t at = size_t(first_x + r) * p.n + row + line;
+                float y = total(held);
+                p.y[at] = y;
+                if (p.w) {
+                    reinterpret_cast<float *>(p.w_numbers)[at] = canonical(y + reinterpret_cast<const float *>(p.w)[at]);
+                }
             }
         }
     } while (group < groups);
@@ -239,7 +360,7 @@ extern "C" __global__ void __launch_bounds__(128) quantized_convert(const Produc
             p.w[2 * to] = make_uint4(unit.w[0], unit.w[1], unit.w[2], unit.w[3]);
             p.w[2 * to + 1] = make_uint4(unit.w[4], unit.w[5], unit.w[6], unit.w[7]);
             uint scales = (uint(unit.first) & 0xffff) | uint(unit.last) << 16;
-            p.w_numbers[to] = make_uint4(bits(unit.d), bits(unit.m), scales, uint(unit.minimum));
+            p.w_numbers[to] = make_uint4(bits(unit.d), has_minima(format) ? bits(unit.m) : 0, scales, uint(unit.minimum));
         }
     }
     __syncthreads();
@@ -293,9 +414,22 @@ INLINE void stage_step(const Product &p, const uint first_row, const uint first_
     }
 }
 
-// A tile of the result: a thread has four rows of the matrix, 16 apart, by four rows of x, 8 apart. While a step is multiplied, the next
+// Stores a tile's results, which are in shared memory row by row of x.
+INLINE void store_tile(const Product &p, const uint first_row, const uint first_x) {
+    __syncthreads();
+    uint row = threadIdx.x % TILE_ROWS;
+#pragma unroll 1
+    for (uint i = threadIdx.x / TILE_ROWS; i < TILE_COLUMNS; i += THREADS / TILE_ROWS) {
+        if (first_row + row < p.rows && first_x + i < p.m) {
+            p.y[size_t(first_x + i) * p.n + p.first + first_row + row] = total(of_bits(WORDS[i * TILE_ROWS + row]));
+        }
+    }
+}
+
+// A tile of the result, before 8.0: a thread has four rows of the matrix, 16 apart, by four rows of x, 8 apart. While a step is multiplied, the next
 // one travels to shared memory.
 extern "C" __global__ void __launch_bounds__(128, 4) quantized_tiles(const Product p, const uint format, const uint, TABLE) {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ < 800
     uint own_row = threadIdx.x % 16, own_x = threadIdx.x / 16, of_block = units_of(format);
     uint first_row = blockIdx.y * TILE_ROWS, first_x = blockIdx.x * TILE_COLUMNS;
     bool minima = has_minima(format);
@@ -385,12 +519,8 @@ extern "C" __global__ void __launch_bounds__(128, 4) quantized_tiles(const Produ
     for (uint i = 0; i < 16; i++) {
         WORDS[(own_x + i / 4 * 8) * TILE_ROWS + own_row + i % 4 * 16] = bits(totals[i / 4][i % 4]);
     }
-    __syncthreads();
-    uint row = threadIdx.x % TILE_ROWS;
-#pragma unroll 1
-    for (uint i = threadIdx.x / TILE_ROWS; i < TILE_COLUMNS; i += THREADS / TILE_ROWS) {
-        if (first_row + row < p.rows && first_x + i < p.m) {
-            p.y[size_t(first_x + i) * p.n + p.first + first_row + row] = total(of_bits(WORDS[i * TILE_ROWS + row]));
-        }
-    }
+    store_tile(p, first_row, first_x);
+#endif
 }
+
+#include "quantized_tensor.cuh"

@@ -52,6 +52,19 @@ void compare() {
 }
 
 void select_units() {
+    if (rows != 0u) {
+        // In place, 16 invocations look at the bool of so many neighbours.
+        uint whole = (gl_WorkGroupID.x * 256u + gl_LocalInvocationIndex) / 16u * rows;
+        if (whole < n) {
+            uvec3 from = sources(whole);
+            if (load_byte(flag, from.z) != 0u) {
+                for (uint i = gl_LocalInvocationIndex % 16u; i < rows; i += 16u) {
+                    store_unit(whole + i, load_unit(x, from.x + i));
+                }
+            }
+        }
+        return;
+    }
     uint first = gl_WorkGroupID.x * 256u * m + gl_LocalInvocationIndex;
     for (uint k = 0u; k < m && first + 256u * k < n; k++) {
         uint i = first + 256u * k, element = i / inner;

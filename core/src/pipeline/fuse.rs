@@ -65,6 +65,33 @@ impl Step {
         Described { cost, ..text }
     }
 
+    /// Whether a GPU may share kernels between this step and the next one: products with blocks cut the same rows once, a norm adds up
+    /// what it normalises, and a product with blocks makes its rows and adds to its result.
+    pub fn shares_kernels(&self, next: &Step, graph: &Graph) -> bool {
+        let [of_next] = &next.links[..] else { return false };
+        let root = |operand: Option<&Option<u32>>| operand.copied().flatten().map(|node| graph.root(node));
+        let x = root(of_next.operands.first());
+        let own = match &self.links[..] {
+            [own] => own,
+            [function, product] if of_next.op == Op::QuantizedMatmul => {
+                let gates = matches!(function.op, Op::Silu | Op::Gelu) && product.op == Op::Mul;
+                return gates && x == Some(self.result());
+            }
+            _ => return false,
+        };
+        match (own.op, of_next.op) {
+            (Op::QuantizedMatmul, Op::QuantizedMatmul) => x == root(own.operands.first()),
+            (Op::Add, Op::Rmsnorm | Op::Layernorm) | (Op::Rmsnorm, Op::QuantizedMatmul) => x == Some(self.result()),
+            (Op::QuantizedMatmul, Op::Add) => of_next.operands.iter().flatten().any(|&node| node == self.result()),
+            _ => false,
+        }
+    }
+
+    /// Whether it is a product with blocks.
+    pub fn is_of_blocks(&self) -> bool {
+        matches!(&self.links[..], [link] if link.op == Op::QuantizedMatmul)
+    }
+
     /// The node of the step's result.
     pub fn result(&self) -> u32 {
         self.nodes[self.nodes.len() - 1]

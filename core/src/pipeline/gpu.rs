@@ -44,12 +44,20 @@ impl Gpu {
             put(opened, tensor, Slice { buffer: &*buffer, offset: 0, bytes: tensor.byte_len() }, reason)?;
             constants.push((buffer, 0));
         }
-        let states = plan.graph.states.iter().map(|state| opened.allocate(plan.graph.meta(state.node).bytes(), false));
-        let states = states.collect::<Result<Vec<_>>>()?;
-        for (state, memory) in plan.graph.states.iter().zip(&states) {
-            if let Source::State(tensor) = &plan.graph.nodes[state.node as usize].source {
-                put(opened, tensor, Slice { buffer: &**memory, offset: 0, bytes: tensor.byte_len() }, reason)?;
+        let (mut states, mut zeros) = (Vec::new(), None);
+        for state in &plan.graph.states {
+            let Source::State(tensor) = &plan.graph.nodes[state.node as usize].source else { continue };
+            // States often begin with the same zeros, which need no copy.
+            let known = zeros.is_some_and(|zeros: &Tensor| zeros.is_same(tensor));
+            let is_zero = known || tensor.if_on_host().is_some() && tensor.host_bytes()?.iter().all(|&byte| byte == 0);
+            let memory = opened.allocate(tensor.byte_len(), is_zero)?;
+            if is_zero {
+                zeros = Some(tensor);
+            } else {
+                let all = Slice { buffer: &*memory, offset: 0, bytes: tensor.byte_len() };
+                put(opened, tensor, all, reason)?;
             }
+            states.push(memory);
         }
         let recording = opened.with(|stream| {
             // The uploads finish here, because the recording may be replayed on another stream.
@@ -228,7 +236,7 @@ fn record(
     submit: &mut dyn FnMut(&Step, &mut [Command<'_>]) -> Result<()>,
 ) -> Result<()> {
     let place = |node: u32| memory.slice(plan, node).map(|Slice { buffer, offset, .. }| (buffer, offset));
-    for steps in plan.steps.chunk_by(|a, b| together && share_kernels(plan, a, b)) {
+    for steps in plan.steps.chunk_by(|a, b| together && a.shares_kernels(b, &plan.graph)) {
         let links = || steps.iter().flat_map(|step| step.links.iter().zip(&step.nodes));
         let mut inputs = Vec::new();
         for operand in links().flat_map(|(link, _)| &link.operands) {
@@ -251,19 +259,6 @@ fn record(
         submit(&steps[0], &mut commands)?;
     }
     Ok(())
-}
-
-/// Whether a stream that gets both steps together may share kernels between them: products with blocks cut the same rows once, a norm
-/// adds up what it normalises.
-fn share_kernels(plan: &Arrangement, a: &Step, b: &Step) -> bool {
-    let ([of_a], [of_b]) = (&a.links[..], &b.links[..]) else { return false };
-    let root = |operand: Option<&Option<u32>>| operand.copied().flatten().map(|node| plan.graph.root(node));
-    let x = root(of_b.operands.first());
-    match (of_a.op, of_b.op) {
-        (Op::QuantizedMatmul, Op::QuantizedMatmul) => x == root(of_a.operands.first()),
-        (Op::Add, Op::Rmsnorm | Op::Layernorm) => x == Some(a.result()),
-        _ => false,
-    }
 }
 
 #[cfg(test)]

@@ -142,9 +142,10 @@ impl Arrangement {
         let count = self.steps.len();
         // By node: the last step that reads it. Outputs are read after the last step.
         let mut last = vec![0; self.graph.nodes.len()];
-        for (i, step) in self.steps.iter().enumerate() {
+        let ends = self.ends(all);
+        for (step, end) in self.steps.iter().zip(ends) {
             let read = step.links.iter().flat_map(|link| link.operands.iter().flatten());
-            read.for_each(|&node| last[self.graph.root(node) as usize] = i);
+            read.for_each(|&node| last[self.graph.root(node) as usize] = end);
         }
         self.computed.iter().for_each(|&node| last[node as usize] = count);
         self.copied.iter().for_each(|&(_, node)| last[self.graph.root(node) as usize] = count);
@@ -163,6 +164,19 @@ impl Arrangement {
                 self.place(node, &mut parts, last[node as usize]);
             }
         }
+    }
+
+    /// By step: the step at whose end its operands are read. On a GPU a kernel may do what several steps do around a product with
+    /// blocks, so none of their results may be where an operand of them is.
+    fn ends(&self, on_gpu: bool) -> Vec<usize> {
+        let mut ends: Vec<usize> = (0..self.steps.len()).collect();
+        for i in (1..self.steps.len()).rev() {
+            let [a, b] = [i - 1, i].map(|i| &self.steps[i]);
+            if on_gpu && (a.is_of_blocks() || b.is_of_blocks()) && a.shares_kernels(b, &self.graph) {
+                ends[i - 1] = ends[i];
+            }
+        }
+        ends
     }
 
     /// Places a node in the first gap between the parts in use, which are sorted.

@@ -24,7 +24,7 @@ pub struct adead_text_options {
     /// The most tokens of a sequence, prompt and answer together. 0 takes what the model's file says, which is the largest number
     /// too.
     pub context_length: usize,
-    /// The most tokens that are computed at once. 0 is 512.
+    /// The most tokens that are computed at once. 0 is 512 on the CPU and 2,048 on a GPU.
     pub chunk: usize,
     /// Whether the file is mapped: 0 or 1. If 1, weights are read when they are used, and the file must not change until the
     /// generator is destroyed. A file that becomes shorter ends the process.

@@ -1,12 +1,12 @@
 //! Several texts at once.
 
 use super::decoder::Step;
-use super::generator::TextGenerator;
+use super::generator::{Inner, TextGenerator};
 use super::options::{GenerateOptions, Generation};
 use super::run::Run;
 use super::sampling::Sampling;
 use crate::spread::spread;
-use adead::Result;
+use adead::{Result, Tensor};
 
 /// Sequences under way at once at most; others begin when one ends.
 const SEQUENCES: usize = 64;
@@ -46,25 +46,12 @@ impl TextGenerator {
             if steps.is_empty() {
                 break;
             }
-            let Some(hidden) = inner.model.forward(&mut steps)? else { continue };
-            let logits = inner.model.logits(&hidden)?;
-            let rows = logits.as_slice::<f32>()?.chunks_exact(inner.model.vocabulary());
-            let choosing: Vec<(usize, &[f32])> = choosing.into_iter().zip(rows).collect();
-            let mut chosen = Vec::with_capacity(choosing.len());
-            // A draw sorts the whole vocabulary, which takes longer than starting a thread.
-            let threads = if options.sampling.temperature > 0.0 { inner.cpu.device_info().units } else { 1 };
-            let choose = |&(number, logits): &(usize, &[f32])| runs[number].0.choose(inner, logits);
-            match threads.min(choosing.len()) {
-                0 | 1 => {
-                    for of_run in &choosing {
-                        chosen.push((of_run.0, choose(of_run)?));
-                    }
-                }
-                threads => spread(&choosing, threads, &choose, |&(number, _), token| {
-                    chosen.push((number, token));
-                    Ok(())
-                })?,
-            }
+            let Some(ahead) = inner.model.forward(&mut steps)? else { continue };
+            let greatest = if options.sampling.is_greedy() { inner.model.greatest(&ahead)? } else { None };
+            let chosen = match greatest {
+                Some(tokens) => choosing.into_iter().zip(tokens).collect(),
+                None => chosen(inner, &runs, &choosing, &inner.model.logits(&ahead)?)?,
+            };
             for (number, token) in chosen {
                 let (run, text) = &mut runs[number];
                 *text += &run.accept(inner, token);
@@ -76,4 +63,27 @@ impl TextGenerator {
         }
         Ok(runs.into_iter().map(|(run, text)| run.generation(text)).collect())
     }
+}
+
+/// Chooses the next tokens of the runs with these numbers, whose logits are rows.
+fn chosen(inner: &Inner, runs: &[(Run, String)], choosing: &[usize], logits: &Tensor) -> Result<Vec<(usize, u32)>> {
+    let rows = logits.as_slice::<f32>()?.chunks_exact(inner.model.vocabulary());
+    let choosing: Vec<(usize, &[f32])> = choosing.iter().copied().zip(rows).collect();
+    // A draw sorts the whole vocabulary, which takes longer than starting a thread.
+    let draws = choosing.first().is_some_and(|&(number, _)| !runs[number].0.is_greedy());
+    let threads = if draws { inner.cpu.device_info().units } else { 1 };
+    let choose = |&(number, logits): &(usize, &[f32])| runs[number].0.choose(inner, logits);
+    let mut chosen = Vec::with_capacity(choosing.len());
+    match threads.min(choosing.len()) {
+        0 | 1 => {
+            for of_run in &choosing {
+                chosen.push((of_run.0, choose(of_run)?));
+            }
+        }
+        threads => spread(&choosing, threads, &choose, |&(number, _), token| {
+            chosen.push((number, token));
+            Ok(())
+        })?,
+    }
+    Ok(chosen)
 }

@@ -45,6 +45,22 @@ pub(crate) struct Step<'a> {
     pub wanted: Wanted,
 }
 
+/// What a step gives of the tokens that are wanted.
+pub(crate) struct Ahead {
+    /// Rows of the last hidden states, `[rows, width]`, and which of them are wanted.
+    hidden: Tensor,
+    wanted: Vec<u32>,
+    /// What a recording computes of all rows, if it does.
+    choices: Option<Choices>,
+}
+
+/// What a recording says of next tokens: the logits, `[rows, vocabulary]`, and the token with the greatest one of each row, i32. It is −1
+/// if a logit is NaN.
+pub(crate) struct Choices {
+    pub logits: Tensor,
+    pub greatest: Tensor,
+}
+
 /// What the layers of a step see: all positions, or those of a window.
 struct Sight {
     /// The cosines and sines of the step's positions.
@@ -91,8 +107,8 @@ impl Decoder {
         let mut cache = self.cache(most);
         for tokens in [&[0; 32][..], &[0]] {
             if cache.length() + tokens.len() <= most {
-                let hidden = self.forward(&mut [Step { cache: &mut cache, tokens, wanted: Wanted::Last }])?;
-                hidden.map(|hidden| self.logits(&hidden)?.as_slice::<f32>().map(drop)).transpose()?;
+                let ahead = self.forward(&mut [Step { cache: &mut cache, tokens, wanted: Wanted::Last }])?;
+                ahead.map(|ahead| self.logits(&ahead)?.as_slice::<f32>().map(drop)).transpose()?;
             }
         }
         Ok(())
@@ -104,7 +120,7 @@ impl Decoder {
 
     /// Records a step of the next tokens of so many sequences of up to `longest` positions.
     pub fn record(&self, [sequences, longest]: [usize; 2]) -> Result<Slots> {
-        Slots::new(&self.context, &self.config, &self.layers, &self.norm, [sequences, longest])
+        Slots::new(&self.context, &self.config, &self.layers, &self.norm, &self.head, [sequences, longest])
     }
 
     /// Returns the number of positions that the model was made for.
@@ -131,13 +147,13 @@ impl Decoder {
         }
     }
 
-    /// Computes the next tokens of sequences, and adds them to the caches. Returns the last hidden states of those that are
-    /// wanted, `[wanted, width]`, in their order, or `None` if none is.
+    /// Computes the next tokens of sequences, and adds them to the caches. Returns what is known of those that are wanted, in their
+    /// order, or `None` if none is.
     ///
     /// A row's bits depend on its own sequence alone: products, norms and functions compute each row on its own, and attention
     /// goes through the keys in blocks of 64 from the first one on. So neither the other sequences nor the number of tokens in a
     /// step change them. After an error no cache has changed.
-    pub fn forward(&self, steps: &mut [Step<'_>]) -> Result<Option<Tensor>> {
+    pub fn forward(&self, steps: &mut [Step<'_>]) -> Result<Option<Ahead>> {
         for step in &mut *steps {
             step.cache.reserve(step.tokens.len())?;
         }
@@ -167,12 +183,12 @@ impl Decoder {
             (Some(long), Some(short)) => (long, short),
             (one, other) => return Ok(one.or(other)),
         };
-        let both = self.context.concat(&[&long, &short], 0)?;
+        let hidden = self.context.concat(&[&self.hidden(&long)?, &self.hidden(&short)?], 0)?;
         let places = kinds.into_iter().flat_map(|(recorded, rows)| {
             let first = if recorded { counts[0] } else { 0 };
             rows.map(move |row| first + row)
         });
-        self.chosen(&both, &places.collect::<Vec<_>>()).map(Some)
+        Ok(Some(Ahead { hidden, wanted: places.collect(), choices: None }))
     }
 
     /// Returns rows by their numbers.
@@ -185,7 +201,7 @@ impl Decoder {
 
     /// Returns the embeddings of tokens.
     fn embedded<'a>(&self, tokens: impl Iterator<Item = &'a u32>) -> Result<Tensor> {
-        let x = self.words.lookup(tokens)?;
+        let x = self.words.lookup(tokens, &self.context)?;
         match self.config.architecture.scales_words {
             true => self.context.scale(&x, (self.config.width as f32).sqrt()),
             false => Ok(x),
@@ -193,7 +209,7 @@ impl Decoder {
     }
 
     /// Computes steps of any number of tokens. The caches are not advanced.
-    fn computed(&self, steps: &mut [&mut Step<'_>]) -> Result<Option<Tensor>> {
+    fn computed(&self, steps: &mut [&mut Step<'_>]) -> Result<Option<Ahead>> {
         let (mut positions, mut wanted) = (Vec::new(), Vec::new());
         for step in &mut *steps {
             let (first, rows) = (positions.len() as u32, step.tokens.len() as u32);
@@ -234,16 +250,37 @@ impl Decoder {
             return Ok(None);
         }
         let x = self.chosen(&x, &wanted)?;
-        self.context.rmsnorm(&x, Some(&self.norm), self.config.eps).map(Some)
+        let hidden = self.context.rmsnorm(&x, Some(&self.norm), self.config.eps)?;
+        Ok(Some(Ahead { hidden, wanted: (0..wanted.len() as u32).collect(), choices: None }))
+    }
+
+    /// Returns the last hidden states of the tokens that are wanted, `[wanted, width]`.
+    pub fn hidden(&self, ahead: &Ahead) -> Result<Tensor> {
+        self.chosen(&ahead.hidden, &ahead.wanted)
+    }
+
+    /// Returns the logits of the tokens behind those that are wanted, `[wanted, vocabulary]`.
+    pub fn logits(&self, ahead: &Ahead) -> Result<Tensor> {
+        match &ahead.choices {
+            Some(choices) => self.chosen(&choices.logits, &ahead.wanted),
+            None => self.logits_of(&self.hidden(ahead)?),
+        }
     }
 
     /// Returns the logits of hidden states, `[rows, vocabulary]`.
-    pub fn logits(&self, hidden: &Tensor) -> Result<Tensor> {
+    pub fn logits_of(&self, hidden: &Tensor) -> Result<Tensor> {
         self.head.apply(hidden)
     }
 
+    /// Returns the tokens with the greatest logits behind those that are wanted, if the device has chosen them and no logit is NaN.
+    pub fn greatest(&self, ahead: &Ahead) -> Result<Option<Vec<u32>>> {
+        let Some(Choices { greatest, .. }) = &ahead.choices else { return Ok(None) };
+        let all = greatest.as_slice::<i32>()?;
+        Ok(ahead.wanted.iter().map(|&row| u32::try_from(all[row as usize]).ok()).collect())
+    }
+
     /// Computes steps of one token each by a recording. The caches are not advanced.
-    fn replayed(&self, steps: &mut [&mut Step<'_>]) -> Result<Option<Tensor>> {
+    fn replayed(&self, steps: &mut [&mut Step<'_>]) -> Result<Option<Ahead>> {
         let slots = self.recordings.place(self, steps)?;
         let [count, capacity] = [slots.count(), slots.capacity()];
         let (mut tokens, mut positions) = (vec![0; count], vec![None; count]);
@@ -269,11 +306,10 @@ impl Decoder {
             (Some(rope), Some(window)) => Some(sight(rope, &|position| window.begins(position))?),
             _ => None,
         };
-        // On the device from the beginning on, so that the result stays there.
-        let x = self.context.to(&self.embedded(tokens.iter())?, &self.context.device_info().id)?;
+        let x = self.embedded(tokens.iter())?;
         let sights: Vec<&slots::Sight> = std::iter::once(&everything).chain(&local).collect();
-        let x = slots.run(&x, &positions, &sights)?;
-        if wanted.is_empty() { Ok(None) } else { self.chosen(&x, &wanted).map(Some) }
+        let (hidden, choices) = slots.run(&x, &positions, &sights)?;
+        Ok((!wanted.is_empty()).then_some(Ahead { hidden, wanted, choices }))
     }
 
     /// Computes the attention of all sequences' rows, `[rows, heads·head_width]`.

@@ -44,8 +44,8 @@ pub(crate) struct Inner {
     progress: Option<Progress>,
 }
 
-/// Tokens that are computed at once, if the caller doesn't say it.
-const CHUNK: usize = 512;
+/// Tokens that are computed at once, if the caller doesn't say it: on the CPU and on a GPU, which needs more of them to be busy.
+const CHUNKS: [usize; 2] = [512, 2048];
 
 impl Inner {
     /// Makes the cache of a sequence.
@@ -127,8 +127,7 @@ impl TextGenerator {
             }
             length => length.unwrap_or(config.context_length),
         };
-        let chunk = options.chunk.unwrap_or(CHUNK);
-        if chunk == 0 {
+        if options.chunk == Some(0) {
             return refused("a chunk has at least 1 token, not 0".into());
         }
         let context = match &options.context {
@@ -139,6 +138,8 @@ impl TextGenerator {
             }
         };
         let context = context.undivided()?;
+        let on_gpu = context.device_info().kind != DeviceKind::Cpu;
+        let chunk = options.chunk.unwrap_or(CHUNKS[usize::from(on_gpu)]);
         let cpu = if context.is_host_only() { context.clone() } else { Context::open(DeviceKind::Cpu.name())? };
         let template = gguf.optional::<&str>("tokenizer.chat_template")?.map(str::to_owned);
         let model = Decoder::new(config, &Weights::new(gguf, path), &context)?;

@@ -18,7 +18,7 @@ pub struct OpenOptions {
     pub threads: Option<usize>,
     /// Tokens of a sequence at most. `None` is what the model's file says, which is the largest number too.
     pub context_length: Option<usize>,
-    /// Tokens that are computed at once at most. `None` is 512. More are faster up to a point, and take more memory.
+    /// Tokens that are computed at once at most. `None` is 512 on the CPU and 2,048 on a GPU. More are faster up to a point, and take more memory.
     pub chunk: Option<usize>,
     /// Called behind every chunk of a prompt.
     pub progress: Option<Progress>,

@@ -1,6 +1,7 @@
 //! The angles by which positions rotate queries and keys.
 
 use adead::{Result, Tensor};
+use std::sync::{Mutex, PoisonError};
 
 /// How positions are scaled, to reach beyond those that a model was trained with first.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -10,8 +11,11 @@ pub(crate) enum Scaling {
     Linear(f64),
 }
 
-/// The frequencies of a head's pairs.
-pub(crate) struct Rope(Vec<f64>);
+/// The frequencies of a head's pairs, and the cosines and sines of the first positions, by position and pair.
+pub(crate) struct Rope {
+    frequencies: Vec<f64>,
+    known: Mutex<[Vec<f32>; 2]>,
+}
 
 impl Rope {
     /// Pair i of a head of `width` values turns by base^(−2i/width) at every position, divided by the scaling's factor and by its
@@ -23,18 +27,28 @@ impl Rope {
             let own = factors.and_then(|factors| factors.get(pair)).map_or(1.0, |&factor| f64::from(factor));
             libm::pow(base, -2.0 * pair as f64 / width as f64) / scale / own
         };
-        Rope((0..width / 2).map(frequency).collect())
+        Rope { frequencies: (0..width / 2).map(frequency).collect(), known: Mutex::default() }
     }
 
-    /// Returns the cosines and sines of positions, each `[positions, 1, pairs]`: f64, rounded to f32.
+    /// Returns the cosines and sines of positions, each `[positions, 1, pairs]`: f64, rounded to f32. Those of all positions up to the
+    /// largest one are kept, because computing them takes as long as a GPU takes for a layer.
     pub fn tables(&self, positions: &[usize]) -> Result<(Tensor, Tensor)> {
-        let table = |function: fn(f64) -> f64| {
-            let angles =
-                positions.iter().flat_map(|&position| self.0.iter().map(move |frequency| position as f64 * frequency));
-            let values: Vec<f32> = angles.map(|angle| function(angle) as f32).collect();
-            Tensor::new(&values, &[positions.len(), 1, self.0.len()])
+        let pairs = self.frequencies.len();
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let [cosines, sines] = &mut *known;
+        let (first, end) = (sines.len() / pairs.max(1), positions.iter().max().map_or(0, |&last| last + 1));
+        for position in first..end {
+            for frequency in &self.frequencies {
+                let (sine, cosine) = libm::sincos(position as f64 * frequency);
+                cosines.push(cosine as f32);
+                sines.push(sine as f32);
+            }
+        }
+        let rows = |of: &[f32]| {
+            let values: Vec<f32> = positions.iter().flat_map(|&at| &of[at * pairs..][..pairs]).copied().collect();
+            Tensor::new(&values, &[positions.len(), 1, pairs])
         };
-        Ok((table(libm::cos)?, table(libm::sin)?))
+        Ok((rows(cosines)?, rows(sines)?))
     }
 }
 
@@ -45,7 +59,7 @@ mod tests {
     #[test]
     fn angles_are_positions_by_frequencies() {
         let rope = Rope::new(10_000.0, 4, Scaling::None, None);
-        assert_eq!(rope.0, [1.0, 0.01]);
+        assert_eq!(rope.frequencies, [1.0, 0.01]);
         let (cos, sin) = rope.tables(&[0, 3]).unwrap();
         assert_eq!((cos.dims(), sin.dims()), (&[2, 1, 2][..], &[2, 1, 2][..]));
         assert_eq!(cos.to_vec::<f32>().unwrap(), [1.0, 1.0, 3f64.cos() as f32, 0.03f64.cos() as f32]);
@@ -54,7 +68,7 @@ mod tests {
 
     #[test]
     fn factors_divide_frequencies() {
-        assert_eq!(Rope::new(10_000.0, 4, Scaling::Linear(4.0), None).0, [0.25, 0.0025]);
-        assert_eq!(Rope::new(10_000.0, 4, Scaling::None, Some(&[1.0, 8.0])).0, [1.0, 0.00125]);
+        assert_eq!(Rope::new(10_000.0, 4, Scaling::Linear(4.0), None).frequencies, [0.25, 0.0025]);
+        assert_eq!(Rope::new(10_000.0, 4, Scaling::None, Some(&[1.0, 8.0])).frequencies, [1.0, 0.00125]);
     }
 }

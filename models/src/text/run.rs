@@ -73,10 +73,9 @@ impl Run {
         (Step { cache: &mut self.cache, tokens: &self.tokens[first..first + count], wanted }, complete)
     }
 
-    /// Chooses the next token by its logits. Returns the text that is certain now, which may be empty.
-    pub fn take(&mut self, inner: &Inner, logits: &[f32]) -> Result<String> {
-        let token = self.choose(inner, logits)?;
-        Ok(self.accept(inner, token))
+    /// Whether the token with the greatest logit is always the next one.
+    pub fn is_greedy(&self) -> bool {
+        self.sampling.is_greedy()
     }
 
     /// Chooses the next token by its logits.

@@ -113,9 +113,18 @@ impl Sampling {
         Ok(candidates[chosen.unwrap_or(candidates.len() - 1)].1)
     }
 
+    /// Whether the token with the greatest logit is always chosen.
+    pub(crate) fn is_greedy(&self) -> bool {
+        self.temperature == 0.0 && !self.penalises()
+    }
+
+    fn penalises(&self) -> bool {
+        self.repeat_penalty != 1.0 && self.repeat_last > 0
+    }
+
     /// Returns the logits with the penalty of repetitions, if there is one.
     fn penalised(&self, logits: &[f32], before: &[u32]) -> Option<Vec<f32>> {
-        if self.repeat_penalty == 1.0 || self.repeat_last == 0 {
+        if !self.penalises() {
             return None;
         }
         let mut lately = before[before.len().saturating_sub(self.repeat_last)..].to_vec();

@@ -16,7 +16,7 @@ impl TextGenerator {
     pub fn logits(&self, tokens: &[u32]) -> Result<Vec<f32>> {
         let mut logits = Vec::new();
         self.each_chunk(tokens, &mut |_, hidden| {
-            logits.extend_from_slice(self.inner().model.logits(hidden)?.as_slice::<f32>()?);
+            logits.extend_from_slice(self.inner().model.logits_of(hidden)?.as_slice::<f32>()?);
             Ok(())
         })?;
         Ok(logits)
@@ -33,7 +33,7 @@ impl TextGenerator {
         self.each_chunk(tokens, &mut |first, hidden| {
             for start in (0..hidden.dims()[0]).step_by(ROWS) {
                 let rows = hidden.dims()[0].min(start + ROWS) - start;
-                let logits = inner.model.logits(&hidden.rows(start, rows)?)?.to_cpu()?;
+                let logits = inner.model.logits_of(&hidden.rows(start, rows)?)?.to_cpu()?;
                 let last = Axis::At(-1);
                 let apart = inner.cpu.sub(&logits, &inner.cpu.max(&logits, last, true)?)?;
                 let sums = inner.cpu.log(&inner.cpu.sum(&inner.cpu.exp(&apart)?, last, false)?)?;
@@ -100,8 +100,8 @@ impl TextGenerator {
         let mut cache = inner.cache();
         for (number, tokens) in tokens.chunks(inner.chunk).enumerate() {
             let step = Step { cache: &mut cache, tokens, wanted: Wanted::All };
-            if let Some(hidden) = inner.model.forward(&mut [step])? {
-                each(number * inner.chunk, &hidden)?;
+            if let Some(ahead) = inner.model.forward(&mut [step])? {
+                each(number * inner.chunk, &inner.model.hidden(&ahead)?)?;
             }
         }
         Ok(())

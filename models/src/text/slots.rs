@@ -2,9 +2,11 @@
 //! because starting each of them by itself takes longer than the kernel. Keys and values stay in the recording's states.
 
 use super::config::Config;
+use super::decoder::Choices;
 use super::layer::Layer;
+use super::weights::Linear;
 use adead::pipeline::{Compiled, Pipeline, Value};
-use adead::{Attrs, Context, DType, Op, Result, Tensor};
+use adead::{Attrs, Axis, Context, DType, Op, Result, Tensor};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The smallest number of positions for which there is room.
@@ -58,12 +60,14 @@ struct Seen {
 }
 
 impl Slots {
-    /// Records a step of `count` sequences with up to `capacity` positions. `ends` is the norm behind the last layer.
+    /// Records a step of `count` sequences with up to `capacity` positions. `ends` is the norm behind the last layer, `head` makes
+    /// logits of what it gives.
     pub fn new(
         context: &Context,
         config: &Config,
         layers: &[Layer],
         ends: &Tensor,
+        head: &Linear,
         [count, capacity]: [usize; 2],
     ) -> Result<Slots> {
         let Config { width, heads, kv_heads, head_width, eps, score_scale, window, .. } = *config;
@@ -101,6 +105,18 @@ impl Slots {
         let ends = to.constant(ends)?;
         let ended = to.op(Op::Rmsnorm, &Attrs { eps, ..Attrs::DEFAULT }, &[Some(x), Some(ends)])?;
         to.output(ended)?;
+        if head.is_of_blocks() {
+            let logits = head.record(&mut to, ended)?;
+            let along = Attrs { axis: Axis::At(-1), ..Attrs::DEFAULT };
+            let greatest = to.op(Op::Argmax, &Attrs { dtype: Some(DType::I32), ..along }, &[Some(logits)])?;
+            // NaN is the greatest, and does not equal itself.
+            let most = to.op(Op::Max, &along, &[Some(logits)])?;
+            let is_number = to.op(Op::Equal, &Attrs::DEFAULT, &[Some(most), Some(most)])?;
+            let none = to.constant(&Tensor::new(&[-1i32], &[1])?)?;
+            let greatest = to.op(Op::Where, &Attrs::DEFAULT, &[Some(is_number), Some(greatest), Some(none)])?;
+            to.output(logits)?;
+            to.output(greatest)?;
+        }
         let zeros = Tensor::zeros(DType::F32, &[capacity, head_width])?;
         let zeros = context.to(&zeros, &context.device_info().id)?;
         let places = Mutex::new(vec![Place::default(); count]);
@@ -141,8 +157,9 @@ impl Slots {
     }
 
     /// Runs a step: x of all slots' rows, at which position each writes its keys and values, what the layers see (those with a window
-    /// last). Returns what is behind the last norm. Rows without a position change nothing.
-    pub fn run(&self, x: &Tensor, positions: &[Option<usize>], sights: &[&Sight]) -> Result<Tensor> {
+    /// last). Returns what is behind the last norm, and what the recording says of next tokens. Rows without a position change
+    /// nothing.
+    pub fn run(&self, x: &Tensor, positions: &[Option<usize>], sights: &[&Sight]) -> Result<(Tensor, Option<Choices>)> {
         let mut chosen = vec![false; self.count * self.capacity];
         for (slot, position) in positions.iter().enumerate() {
             if let Some(position) = position {
@@ -154,7 +171,10 @@ impl Slots {
         for Sight { angles: [cos, sin], mask } in sights {
             given.extend([cos, sin, mask]);
         }
-        Ok(self.compiled.run(&given)?.swap_remove(0))
+        let mut outputs = self.compiled.run_staying(&given)?.into_iter();
+        let Some(hidden) = outputs.next() else { unreachable!("a recording has an output") };
+        let choices = outputs.next().zip(outputs.next()).map(|(logits, greatest)| Choices { logits, greatest });
+        Ok((hidden, choices))
     }
 }
 
@@ -198,5 +218,51 @@ impl Slot {
             context.slice(&own, &[0, 0], &[i32::MAX, length as i32], &[])
         };
         (0..compiled.states().len() / 2).map(|layer| Ok([state(2 * layer)?, state(2 * layer + 1)?])).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::text::decoder::{Step, Wanted};
+    use crate::text::{OpenOptions, TextGenerator};
+
+    /// The back end of the GPU that the tests use.
+    fn backend() -> String {
+        std::env::var("ADEAD_TEST_BACKEND").unwrap_or("vulkan".into())
+    }
+
+    #[test]
+    fn a_recording_chooses_the_greatest_logits() {
+        let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/text/llama.gguf");
+        let options = OpenOptions { device: Some(format!("{}:0", backend())), ..OpenOptions::default() };
+        let generator = match TextGenerator::open_with(model, &options) {
+            Ok(generator) => generator,
+            Err(error) => return println!("skipped: {error}"),
+        };
+        let inner = generator.inner();
+        let mut caches = [(); 3].map(|()| inner.cache());
+        let tokens: [[u32; 4]; 3] = [[1, 2, 3, 4], [5, 6, 7, 8], [9, 10, 11, 12]];
+        let mut seen = Vec::new();
+        for at in 0..4 {
+            let steps = caches.iter_mut().zip(&tokens).enumerate().map(|(number, (cache, tokens))| {
+                // The second sequence wants nothing of its first tokens.
+                let wanted = if number == 1 && at < 2 { Wanted::None } else { Wanted::Last };
+                Step { cache, tokens: &tokens[at..=at], wanted }
+            });
+            let ahead = inner.model.forward(&mut steps.collect::<Vec<_>>()).unwrap().unwrap();
+            let greatest = inner.model.greatest(&ahead).unwrap().expect("a recording chooses");
+            let logits = inner.model.logits(&ahead).unwrap();
+            let rows = logits.as_slice::<f32>().unwrap().chunks_exact(inner.model.vocabulary());
+            let expected =
+                rows.map(|row| row.iter().position(|&logit| logit == row.iter().copied().fold(f32::MIN, f32::max)));
+            assert_eq!(greatest, expected.map(|id| id.unwrap() as u32).collect::<Vec<_>>());
+            // They are those of the hidden states.
+            let again = inner.model.logits_of(&inner.model.hidden(&ahead).unwrap()).unwrap();
+            assert_eq!(logits.as_slice::<f32>().unwrap(), again.as_slice::<f32>().unwrap());
+            seen.extend(greatest);
+        }
+        assert_eq!(seen.len(), 10);
+        seen.dedup();
+        assert!(seen.len() > 3, "{seen:?}");
     }
 }

@@ -76,14 +76,17 @@ impl TextStream {
         let prompt = self.run.answer().is_empty();
         loop {
             let (step, complete) = self.run.step(inner.chunk);
-            let hidden = inner.model.forward(&mut [step])?;
+            let ahead = inner.model.forward(&mut [step])?;
             if prompt {
                 inner.tell(self.run.cache.length(), self.run.tokens.len());
             }
-            if let Some(hidden) = hidden.filter(|_| complete) {
-                let logits = inner.model.logits(&hidden)?;
-                return self.run.take(inner, logits.as_slice()?);
-            }
+            let Some(ahead) = ahead.filter(|_| complete) else { continue };
+            let greatest = if self.run.is_greedy() { inner.model.greatest(&ahead)? } else { None };
+            let token = match greatest.as_deref() {
+                Some(&[token]) => token,
+                _ => self.run.choose(inner, inner.model.logits(&ahead)?.as_slice()?)?,
+            };
+            return Ok(self.run.accept(inner, token));
         }
     }
 }

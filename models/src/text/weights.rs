@@ -205,8 +205,8 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// Returns rows as f32, `[ids, width]`. `invalid_argument` for an id outside the table.
-    pub fn lookup<'a>(&self, ids: impl Iterator<Item = &'a u32>) -> Result<Tensor> {
+    /// Returns rows as f32, `[ids, width]`, in a context's memory if there are many. `invalid_argument` for an id outside the table.
+    pub fn lookup<'a>(&self, ids: impl Iterator<Item = &'a u32>, context: &Context) -> Result<Tensor> {
         let bytes = self.stored.gguf.bytes(&self.stored.info);
         let row = bytes.len() / self.rows.max(1);
         let (mut found, mut count) = (Vec::new(), 0);
@@ -215,10 +215,18 @@ impl Table {
                 let text = format!("token {id} is outside the model's vocabulary of {} tokens", self.rows);
                 return Err(Error::new(Status::InvalidArgument, text));
             }
-            let own = bytes.get(id as usize * row..).and_then(|rest| rest.get(..row)).unwrap_or_default();
-            found.extend(blocks::floats(self.stored.info.kind(), own)?);
+            found.extend_from_slice(bytes.get(id as usize * row..).and_then(|rest| rest.get(..row)).unwrap_or_default());
             count += 1;
         }
-        Tensor::new(&found, &[count, self.width])
+        match blocks::format(self.stored.info.kind()) {
+            Some(format) if count >= MANY => {
+                let blocks = Tensor::from_bytes(&found, DType::U8, &[count, row])?;
+                context.dequantize(&blocks, format)
+            }
+            _ => Tensor::new(&blocks::floats(self.stored.info.kind(), &found)?, &[count, self.width]),
+        }
     }
 }
+
+/// So many rows of blocks become floats on the device that uses them.
+const MANY: usize = 32;

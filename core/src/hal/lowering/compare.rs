@@ -3,7 +3,7 @@
 use super::moves::{Arguments, COMPARE, SELECT, count, dispatch};
 use super::{Call, Encoder, Operand};
 use crate::error::Result;
-use crate::shape::MAX_RANK;
+use crate::shape::{MAX_RANK, Shape};
 use smallvec::SmallVec;
 
 /// A comparison, from the outcomes of which it is true.
@@ -28,7 +28,34 @@ pub fn select(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()> {
     (arguments.n, arguments.inner) = (count(call.output.elements() as u64 * u64::from(inner))?, inner);
     // The units of a thread, which come one after the other: of a small result, one.
     arguments.m = if arguments.n < SMALL { 1 } else { 4 };
-    dispatch(encoder, &[SELECT, unit, 0], &arguments, arguments.n.div_ceil(256 * arguments.m))
+    let mut groups = arguments.n.div_ceil(256 * arguments.m);
+    if unit == 4 && inner == 1 && b.address == call.output.address && b.shape == call.output.shape {
+        // What is not selected is in place, so a bool that many neighbours have is read once for all of them.
+        arguments.rows = neighbours(call.output.shape, condition, a);
+        if arguments.rows >= SHARED {
+            groups = (arguments.n / arguments.rows).div_ceil(256 / 16);
+        } else {
+            arguments.rows = 0;
+        }
+    }
+    dispatch(encoder, &[SELECT, unit, 0], &arguments, groups)
+}
+
+/// The fewest neighbours whose bool 16 threads read once.
+const SHARED: u32 = 16;
+
+/// Returns how many neighbours of the result have one bool and are contiguous in `a`.
+fn neighbours(shape: &Shape, condition: Operand<'_>, a: Operand<'_>) -> u32 {
+    let (flags, values) = (condition.shape.broadcast_strides(shape), a.shape.broadcast_strides(shape));
+    let mut count = 1;
+    for axis in (0..shape.rank()).rev() {
+        let n = shape.dims()[axis];
+        if n != 1 && (flags[axis] != 0 || values[axis] != count) {
+            break;
+        }
+        count *= n;
+    }
+    count as u32
 }
 
 /// Where operands are, and the result's axes from the last to the first: sizes, and elements between neighbours of each operand.

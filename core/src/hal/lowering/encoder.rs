@@ -54,6 +54,10 @@ pub struct Limits {
     pub fixed_tile: [u32; 2],
     /// The tiles of fixed-point products on tensor cores. `None` if the device has no such kernel.
     pub fixed_wide: Option<FixedWide>,
+    /// Whether a product of few rows with quantised blocks makes and cuts the rows itself.
+    pub makes_rows: bool,
+    /// Whether tiles of products with quantised blocks are computed by tensor cores.
+    pub quantized_squares: bool,
     /// Returns the tile of attention.
     pub attention: fn(&Limits, &attention::Sizes) -> attention::Tile,
     /// Whether a warp of 32 threads merges a row of attention, or each thread four results.

@@ -17,6 +17,7 @@ mod normalise;
 mod operands;
 mod parts;
 mod quantized;
+mod quantized_rows;
 mod reduce;
 mod rope;
 mod runs;
@@ -129,14 +130,21 @@ fn pitch_of(row: u32) -> Result<u32> {
 /// Encodes the first of these commands, or the first few if they share kernels. Returns how many it encoded. There must be at least
 /// one command. All operands are on the device.
 pub fn encode(encoder: &mut dyn Encoder, commands: &[Command<'_>]) -> Result<usize> {
-    let count = match commands {
+    let mut count = match commands {
         [first, second, ..] => match (first.op(), second.op()) {
             (Op::QuantizedMatmul, Op::QuantizedMatmul) => quantized::encode(encoder, commands)?,
             (Op::Add, Op::Rmsnorm | Op::Layernorm) => normalise::encode(encoder, first, second)?,
-            _ => runs::encode(encoder, commands)?,
+            (Op::QuantizedMatmul, _) | (Op::Rmsnorm, Op::QuantizedMatmul) | (Op::Silu | Op::Gelu, Op::Mul) => {
+                quantized_rows::encode(encoder, commands)?
+            }
+            _ => 0,
         },
+        [first] if first.op() == Op::QuantizedMatmul => quantized_rows::encode(encoder, commands)?,
         _ => 0,
     };
+    if count == 0 && commands.len() > 1 {
+        count = runs::encode(encoder, commands)?;
+    }
     if count == 0 {
         single(encoder, &commands[0])?;
     }

@@ -16,6 +16,7 @@ const FEW: u32 = 1;
 const UNPACK: u32 = 2;
 const TILES: u32 = 3;
 const VALUES: u32 = 4;
+const SQUARES: u32 = 5;
 
 /// The elements of a unit, which is what one thread unpacks, and the units of a workgroup, one for each thread.
 const UNIT: u32 = 32;
@@ -36,11 +37,15 @@ const SHARED_OF_ROWS: u32 = 24 << 10;
 /// The most rows of x for which reading blocks again for every [`ROWS`] rows costs less than unpacking them for tiles.
 const FEW_ROWS: u32 = 16;
 
+/// The most units of all rows of x with all of the matrix for which that is faster than tiles on tensor cores: on an H200 both take some
+/// 9 µs there.
+const FEW_UNITS: u64 = 1 << 20;
+
 /// The elements of a strip, at most, unless one tile's rows have more. An H200's L2 cache holds such a strip, unpacked.
 const STRIP: u32 = 1 << 24;
 
 /// A product. The addresses are those of cut rows, of the matrix's blocks and of the result.
-struct Product {
+pub(super) struct Product {
     format: BlockFormat,
     m: u32,
     n: u32,
@@ -54,16 +59,21 @@ struct Product {
 
 /// What a kernel of a product does: values of quantized.comp's push constants.
 #[derive(Clone, Copy, Default)]
-struct Work {
-    from: u64,
-    w: u64,
-    w_numbers: u64,
-    begin: u32,
-    end: u32,
-    steps: u32,
-    rows: u32,
-    first: u32,
-    count: u32,
+pub(super) struct Work {
+    pub from: u64,
+    pub w: u64,
+    pub w_numbers: u64,
+    pub begin: u32,
+    pub end: u32,
+    pub steps: u32,
+    pub rows: u32,
+    pub first: u32,
+    pub count: u32,
+    /// What x is made of, and where its rows go, if the kernel makes them: see `quantized_rows`. The other rows of a sum are at `w`
+    /// then, and its result is at `w_numbers`.
+    pub origin: u32,
+    pub eps: f32,
+    pub made: u64,
 }
 
 /// Rows of x as integers. Products with the same x share them.
@@ -117,7 +127,7 @@ fn product(encoder: &mut dyn Encoder, call: &Call<'_>, cut: &mut Option<Cut>) ->
     if units == 0 {
         // Without blocks, results are sums of nothing, in whatever rows.
         (product.m, product.n) = (1, m * n);
-        return product.few(encoder);
+        return product.few(encoder, &Work::default());
     }
     let elements = m * k as u32;
     if cut.is_none() {
@@ -130,7 +140,11 @@ fn product(encoder: &mut dyn Encoder, call: &Call<'_>, cut: &mut Option<Cut>) ->
     } else if let Some(cut) = cut {
         (product.q, product.q_numbers) = (cut.q, cut.q_numbers);
     }
-    if m <= FEW_ROWS { product.few(encoder) } else { product.tiles(encoder) }
+    let few = match encoder.limits().quantized_squares {
+        true => m <= ROWS || m as u64 * n as u64 * units as u64 <= FEW_UNITS,
+        false => m <= FEW_ROWS,
+    };
+    if few { product.few(encoder, &Work::default()) } else { product.tiles(encoder) }
 }
 
 /// `dequantize` of the op table.
@@ -149,16 +163,26 @@ fn most_steps(limits: &Limits, each: u32, multiple: u32) -> u32 {
 }
 
 impl Product {
+    /// A product of [m, n, k] whose kernel makes x of what is at these addresses.
+    pub fn new(call: &Call<'_>, [m, n, k]: [usize; 3], [x, by]: [u64; 2]) -> Result<Product> {
+        let Some(format) = call.attrs.format else { fail!(Internal, "quantized_matmul has no format") };
+        let (m, n, units) = (m as u32, n as u32, k as u32 / UNIT);
+        Ok(Product { format, m, n, units, q: x, q_numbers: by, w: call.address(1), y: call.output.address })
+    }
+
     /// Enqueues a kernel.
     fn dispatch(&self, encoder: &mut dyn Encoder, stage: u32, work: &Work, [x, y]: [u32; 2]) -> Result<()> {
         let Product { format, m, n, units, .. } = *self;
-        let Work { from, w, w_numbers, begin, end, steps, rows, first, count } = *work;
+        let Work { from, w, w_numbers, begin, end, steps, rows, first, count, origin, eps, made } = *work;
         let mut push = Push::new();
         for address in [from, self.q, self.q_numbers, w, w_numbers, self.y] {
             push = push.address(address);
         }
         for word in [m, n, units, begin, end, steps, rows, first, count] {
             push = push.word(word);
+        }
+        if encoder.limits().makes_rows {
+            push = push.word(origin).float(eps).word(0).address(made);
         }
         let rows = if stage == FEW { self.rows_at_once(&encoder.limits()) } else { 1 };
         encoder.dispatch(Kernels::Quantized, &[stage, format as u32, rows], &push, [x, y, 1])
@@ -170,8 +194,9 @@ impl Product {
         self.m.div_ceil(self.m.div_ceil(most))
     }
 
-    /// Enqueues a product for which workgroups read blocks as they lie in memory. Totals of earlier steps wait in the result.
-    fn few(&self, encoder: &mut dyn Encoder) -> Result<()> {
+    /// Enqueues a product for which workgroups read blocks as they lie in memory. Totals of earlier steps wait in the result. `work` says
+    /// what else they do.
+    pub fn few(&self, encoder: &mut dyn Encoder, work: &Work) -> Result<()> {
         let Product { m, n, units, w, .. } = *self;
         let limits = encoder.limits();
         let rows = self.rows_at_once(&limits);
@@ -185,7 +210,7 @@ impl Product {
         let most = most_steps(&limits, 40 * (rows + 1), 1);
         for begin in (0..steps).step_by(most as usize) {
             let end = steps.min(begin + most.min(steps));
-            let work = Work { from: w, begin, end, steps, count, ..Work::default() };
+            let work = Work { from: w, begin, end, steps, count, ..*work };
             self.dispatch(encoder, FEW, &work, [count, across])?;
         }
         Ok(())
@@ -220,11 +245,12 @@ impl Product {
                 ..Work::default()
             };
             self.dispatch(encoder, UNPACK, &work, [(rows * units).div_ceil(UNITS), 1])?;
+            let tiles = if limits.quantized_squares { SQUARES } else { TILES };
             for begin in (0..steps).step_by(most as usize) {
                 let end = steps.min(begin + most.min(steps));
                 self.dispatch(
                     encoder,
-                    TILES,
+                    tiles,
                     &Work { begin, end, ..work },
                     [m.div_ceil(TILE[1]), rows.div_ceil(TILE[0])],
                 )?;

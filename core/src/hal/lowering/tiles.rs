@@ -168,6 +168,8 @@ mod tests {
             narrow,
             fixed_tile: [64, 64],
             fixed_wide: None,
+            quantized_squares: false,
+            makes_rows: false,
             attention,
             merges_by_warps: false,
         }
@@ -200,6 +202,8 @@ mod tests {
             narrow,
             fixed_tile: [64, 64],
             fixed_wide: None,
+            quantized_squares: false,
+            makes_rows: false,
             attention,
             merges_by_warps: false,
         };

@@ -75,6 +75,8 @@ impl Limits {
             narrow,
             fixed_tile: [64, 32],
             fixed_wide: None,
+            quantized_squares: false,
+            makes_rows: false,
             attention,
             merges_by_warps: false,
         }

@@ -105,7 +105,8 @@ class TextGenerator:
 
     ``device`` is "cpu", "cuda:1", "vulkan" or what else ``adead.Context`` takes, and None what ``ADEAD_DEVICE`` or ``adead.toml``
     say, else "cpu". ``threads`` are of the CPU. ``context_length`` is the most tokens of a sequence, prompt and answer together;
-    None is what the file says, the largest number too. ``chunk`` is how many tokens are computed at once at most; None is 512.
+    None is what the file says, the largest number too. ``chunk`` is how many tokens are computed at once at most; None is 512 on the CPU
+    and 2,048 on a GPU.
     ``map`` maps the file instead of reading it: it must not change while the generator lives. ``progress(computed, all)`` is told how
     many tokens of a prompt are computed, after each chunk; what it raises is raised by the call. No choice changes a bit of a text.
 
