@@ -215,7 +215,8 @@ impl Table {
                 let text = format!("token {id} is outside the model's vocabulary of {} tokens", self.rows);
                 return Err(Error::new(Status::InvalidArgument, text));
             }
-            found.extend_from_slice(bytes.get(id as usize * row..).and_then(|rest| rest.get(..row)).unwrap_or_default());
+            found
+                .extend_from_slice(bytes.get(id as usize * row..).and_then(|rest| rest.get(..row)).unwrap_or_default());
             count += 1;
         }
         match blocks::format(self.stored.info.kind()) {
