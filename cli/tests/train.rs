@@ -116,3 +116,42 @@ fn ranks_end_in_the_hash_of_one_process() {
     let wrong = bad(11, &["train", &job, "--ranks", "2/2@127.0.0.1:1"]);
     assert!(wrong.contains("rank 2 of 2: ranks count from 0"), "{wrong}");
 }
+
+#[test]
+fn a_report_is_a_page_with_the_curves_and_the_job() {
+    let folder = Folder::new("report", JOB);
+    let (job, path) = (folder.job(), folder.0.join("run.html"));
+    let path = path.to_str().unwrap();
+    let run = adead(&["train", &job, "--device", "cpu", "--report", path]);
+    // stdout is no terminal, so there is no curve.
+    assert!(run.code == 0 && run.out.lines().count() == 3, "{run:?}");
+    let html = fs::read_to_string(path).unwrap();
+    assert!(html.starts_with("<!DOCTYPE html>") && html.ends_with("</html>\n"));
+    for loads in ["<script", "src=", "http:", "https:", "@import", "url("] {
+        assert!(!html.contains(loads), "{loads}");
+    }
+    let hash = after(&run.err, "sha256    ").trim_end().to_owned();
+    for part in ["Loss by step", "Loss by epoch", "Accuracy by epoch", "kind = &quot;gpt&quot;", "job.toml", &hash] {
+        assert!(html.contains(part), "{part}: {html}");
+    }
+    assert_eq!(html.matches("<polyline ").count(), 4, "{html}");
+    for tag in ["svg", "figure", "table", "tr", "th", "td", "div", "p", "h2", "ul", "li", "dl", "dd", "text", "pre"] {
+        let open = html.matches(&format!("<{tag}>")).count() + html.matches(&format!("<{tag} ")).count();
+        assert_eq!(open, html.matches(&format!("</{tag}>")).count(), "{tag}");
+    }
+
+    // Nothing is left to train; and a page on stdout leaves the rest to stderr.
+    let rest = adead(&["train", &job, "--device", "cpu", "--resume", "--report", "-"]);
+    assert!(rest.out.starts_with("<!DOCTYPE html>") && rest.out.contains("nothing was left to train"), "{rest:?}");
+    bad(2, &["train", &job, "--device", "cpu", "--json", "--report", "-"]);
+    bad(21, &["train", &job, "--device", "cpu", "--report", folder.0.join("no/run.html").to_str().unwrap()]);
+}
+
+#[test]
+fn a_curve_is_drawn_where_it_is_asked_for() {
+    let folder = Folder::new("curve", JOB);
+    let run = adead(&["train", &folder.job(), "--device", "cpu", "--curve"]);
+    assert!(run.code == 0 && run.out.lines().count() == 3 + 13, "{run:?}");
+    assert!(run.out.contains("o held-out loss after each epoch") && run.out.contains("step 1 "), "{}", run.out);
+    bad(2, &["train", &folder.job(), "--curve", "--json"]);
+}
