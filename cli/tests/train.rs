@@ -63,7 +63,7 @@ fn a_job_is_told_epoch_by_epoch_and_has_one_hash() {
 
 #[test]
 fn the_examples_can_be_read() {
-    for name in ["digits", "mlp", "gpt"] {
+    for name in ["digits", "mlp", "gpt", "pairs"] {
         let text = fs::read_to_string(repository(&format!("examples/train/{name}.toml"))).unwrap();
         let folder = Folder::new(name, &text);
         // Their data are elsewhere.
@@ -154,4 +154,51 @@ fn a_curve_is_drawn_where_it_is_asked_for() {
     assert!(run.code == 0 && run.out.lines().count() == 3 + 13, "{run:?}");
     assert!(run.out.contains("o held-out loss after each epoch") && run.out.contains("step 1 "), "{}", run.out);
     bad(2, &["train", &folder.job(), "--curve", "--json"]);
+}
+
+#[test]
+fn sentences_are_trained_further_and_embed_opens_the_result() {
+    let text = r#"
+batch = 4
+epochs = 2
+shards = 2
+result = "tuned"
+data = { kind = "pairs", files = ["pairs.tsv"], held_out = 3 }
+model = { kind = "sentences", folder = "none", length = 8 }
+optimizer = { kind = "adam", rate = 0.001 }
+"#;
+    let folder = Folder::new("pairs", text);
+    let pairs = "ferry\tschiff\nharbour\tport\na b\tc d\nquiet\tle\n1 2\t3 4\nx\ty\nwas in\tcame\n7\t8\n";
+    fs::write(folder.0.join("pairs.tsv"), pairs).unwrap();
+    let tiny = &repository("tests/sentences/tiny");
+    let job = folder.job();
+    assert!(bad(21, &["train", &job, "--device", "cpu"]).contains("none"));
+    let json = |run: &common::Ended| serde_json::from_str::<serde_json::Value>(&run.out).unwrap();
+    let run = adead(&["train", &job, "--model", tiny, "--device", "cpu", "--json"]);
+    assert_eq!(run.code, 0, "{run:?}");
+    let tuned = folder.0.join("tuned");
+    fs::write(folder.0.join("lines.txt"), "the ferry\nein schiff\n").unwrap();
+    let (lines, rows) = (folder.0.join("lines.txt"), folder.0.join("rows.npy"));
+    let embed = |model: &str| {
+        let paths = [lines.to_str().unwrap(), rows.to_str().unwrap()];
+        json(&adead(&["embed", "--model", model, "--in", paths[0], "--out", paths[1], "--json"]))["sha256"].clone()
+    };
+    assert_ne!(embed(tuned.to_str().unwrap()), embed(tiny));
+
+    // Two processes, each with a shard of the batch.
+    fs::remove_dir_all(&tuned).unwrap();
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let start = |rank: usize| {
+        let ranks = format!("{rank}/2@127.0.0.1:{port}");
+        let words = ["train", &job, "--model", tiny, "--device", "cpu", "--json", "--ranks", &ranks];
+        common::command(&words).stdout(std::process::Stdio::piped()).spawn().unwrap()
+    };
+    for process in [start(0), start(1)] {
+        let output = process.wait_with_output().unwrap();
+        let found: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(found["sha256"], json(&run)["sha256"]);
+    }
+    assert!(tuned.join("model.safetensors").exists());
+    let plain = Folder::new("no-model", JOB);
+    assert!(bad(11, &["train", &plain.job(), "--model", tiny]).contains("the job's model begins from nothing"));
 }

@@ -28,6 +28,8 @@ pub struct Job {
     pub optimizer: OptimizerSpec,
     /// Where its state is saved.
     pub checkpoint: Option<Checkpoint>,
+    /// Where what was trained is written at the end: a safetensors file, and for sentences a model's folder.
+    pub result: Option<PathBuf>,
     /// The file's folder.
     #[serde(skip)]
     pub(super) folder: PathBuf,
@@ -61,6 +63,14 @@ pub enum Source {
         #[serde(default = "ten")]
         held_out: usize,
     },
+    /// Pairs of sentences that mean the same: a pair in each line, with a tab between.
+    Pairs {
+        /// The files.
+        files: Vec<PathBuf>,
+        /// One pair in so many is held out.
+        #[serde(default = "ten")]
+        held_out: usize,
+    },
 }
 
 fn ten() -> usize {
@@ -90,6 +100,23 @@ pub enum ModelSpec {
         #[serde(default)]
         dropout: f32,
     },
+    /// A model of sentence-transformers that is trained further, for pairs.
+    Sentences {
+        /// Its folder.
+        folder: PathBuf,
+        /// Tokens of a sentence at most. What is behind them has no effect.
+        length: usize,
+        /// The factor of the cosines in the loss.
+        #[serde(default = "twenty")]
+        scale: f32,
+        /// What is set to 0 in training.
+        #[serde(default)]
+        dropout: f32,
+    },
+}
+
+fn twenty() -> f32 {
+    20.0
 }
 
 /// A layer: `"relu"`, or `{ linear = 128 }`.
@@ -221,14 +248,40 @@ impl Job {
         if !shards.is_power_of_two() || batch % shards != 0 {
             return Err(format!("shards is {shards}; it must be a power of two that divides the batch of {batch}"));
         }
+        let (Source::Digits { held_out, .. } | Source::Text { held_out, .. } | Source::Pairs { held_out, .. }) =
+            &self.data;
+        if *held_out < 2 {
+            let text = "it must be at least 2: one sample in so many is held out";
+            return Err(format!("data.held_out is {held_out}; {text}"));
+        }
         match (&self.data, &self.model) {
-            (Source::Digits { held_out, .. } | Source::Text { held_out, .. }, _) if *held_out < 2 => {
-                Err(format!("data.held_out is {held_out}; it must be at least 2: one sample in so many is held out"))
+            (Source::Digits { .. }, ModelSpec::Layers { .. }) | (Source::Text { .. }, ModelSpec::Gpt { .. }) => {}
+            (Source::Pairs { .. }, ModelSpec::Sentences { .. }) if batch / shards < 2 => {
+                let text = "the other pairs are what a pair is told apart from, so there must be 2 or more";
+                return Err(format!("a shard has {} pair of the batch of {batch}; {text}", batch / shards));
             }
-            (Source::Digits { .. }, ModelSpec::Layers { .. }) | (Source::Text { .. }, ModelSpec::Gpt { .. }) => Ok(()),
-            _ => Err("digits need a model of the kind 'layers', and texts one of the kind 'gpt'".into()),
-        }?;
+            (Source::Pairs { .. }, ModelSpec::Sentences { .. }) => {}
+            _ => {
+                let text =
+                    "digits need a model of the kind 'layers', texts one of the kind 'gpt', and pairs one of the kind";
+                return Err(format!("{text} 'sentences'"));
+            }
+        }
         self.optimizer.optimizer(Some(1)).map(drop)
+    }
+
+    /// Trains another model than the file names. The path is relative to the current folder. `invalid_argument` for a job whose
+    /// model begins from nothing.
+    pub fn set_model(&mut self, path: impl AsRef<Path>) -> Result<()> {
+        let path = std::path::absolute(path.as_ref()).map_err(|error| fault(Status::Io, path.as_ref(), error))?;
+        match &mut self.model {
+            ModelSpec::Sentences { folder, .. } => *folder = path,
+            ModelSpec::Layers { .. } | ModelSpec::Gpt { .. } => {
+                let text = "the job's model begins from nothing; only jobs that train a model further take another one";
+                return Err(adead::Error::new(Status::InvalidArgument, text.to_owned()));
+            }
+        }
+        Ok(())
     }
 
     /// A path of the file, as seen from here.

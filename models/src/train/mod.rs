@@ -5,7 +5,9 @@
 mod data;
 mod job;
 mod model;
+mod pairs;
 mod run;
+mod task;
 mod trainer;
 
 pub use data::Data;

@@ -32,7 +32,7 @@ impl Trainer {
         let mut tensors = self.parameters();
         tensors.extend(self.named_states().into_iter().zip(self.states.iter().cloned()));
         tensors.push((COUNTERS.into(), counters));
-        write(path.as_ref(), &mut tensors)
+        write_tensors(path, &tensors)
     }
 
     /// Continues from a checkpoint of a trainer of the same network and optimiser: the next steps have the bits that they would
@@ -60,18 +60,24 @@ impl Trainer {
     }
 }
 
-/// Writes tensors of f32 sorted by name.
-fn write(path: &Path, tensors: &mut [(String, Tensor)]) -> Result<()> {
-    tensors.sort_by(|a, b| a.0.cmp(&b.0));
-    let (mut header, mut end) = (String::from("{"), 0);
-    for (i, (name, tensor)) in tensors.iter().enumerate() {
+/// Writes tensors of f32 to a safetensors file, sorted by name. The file replaces an older one at once. Its metadata say that the tensors
+/// have PyTorch's order of dimensions, as Hugging Face's libraries demand.
+///
+/// # Errors
+/// `io` if it can't be written, `dtype_mismatch` for a tensor of other elements.
+pub fn write_tensors(path: impl AsRef<Path>, tensors: &[(String, Tensor)]) -> Result<()> {
+    let path = path.as_ref();
+    let mut sorted: Vec<&(String, Tensor)> = tensors.iter().collect();
+    sorted.sort_by(|a, b| a.0.cmp(&b.0));
+    let values = sorted.iter().map(|(_, tensor)| tensor.as_slice::<f32>()).collect::<Result<Vec<_>>>()?;
+    let (mut header, mut end) = (String::from("{\"__metadata__\":{\"format\":\"pt\"}"), 0);
+    for (name, tensor) in &sorted {
         let begin = end;
         end += 4 * tensor.shape().elements();
-        let comma = if i > 0 { "," } else { "" };
         let dims = tensor.dims();
         let _ = write!(
             header,
-            "{comma}{}:{{\"dtype\":\"F32\",\"shape\":{dims:?},\"data_offsets\":[{begin},{end}]}}",
+            ",{}:{{\"dtype\":\"F32\",\"shape\":{dims:?},\"data_offsets\":[{begin},{end}]}}",
             quoted(name)
         );
     }
@@ -86,11 +92,8 @@ fn write(path: &Path, tensors: &mut [(String, Tensor)]) -> Result<()> {
         let mut file = BufWriter::new(File::create(unfinished)?);
         file.write_all(&(header.len() as u64).to_le_bytes())?;
         file.write_all(header.as_bytes())?;
-        for (_, tensor) in &*tensors {
-            let values = tensor.as_slice::<f32>().map_err(|error| std::io::Error::other(error.to_string()))?;
-            for value in values {
-                file.write_all(&value.to_le_bytes())?;
-            }
+        for value in values.iter().flat_map(|values| values.iter()) {
+            file.write_all(&value.to_le_bytes())?;
         }
         file.into_inner()?.sync_all()?;
         fs::rename(unfinished, path)

@@ -42,6 +42,7 @@ mod schedule;
 mod trainer;
 mod tree;
 
+pub use checkpoint::write_tensors;
 pub use network::{Init, Network, Predictor};
 pub use optimizer::{Optimizer, Rule};
 pub use schedule::Schedule;
