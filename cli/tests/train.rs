@@ -63,7 +63,7 @@ fn a_job_is_told_epoch_by_epoch_and_has_one_hash() {
 
 #[test]
 fn the_examples_can_be_read() {
-    for name in ["digits", "mlp", "gpt", "pairs"] {
+    for name in ["digits", "mlp", "gpt", "pairs", "adapters"] {
         let text = fs::read_to_string(repository(&format!("examples/train/{name}.toml"))).unwrap();
         let folder = Folder::new(name, &text);
         // Their data are elsewhere.
@@ -167,13 +167,14 @@ data = { kind = "pairs", files = ["pairs.tsv"], held_out = 3 }
 model = { kind = "sentences", folder = "none", length = 8 }
 optimizer = { kind = "adam", rate = 0.001 }
 "#;
-    let folder = Folder::new("pairs", text);
+    let folder = Folder::new("tuned", text);
     let pairs = "ferry\tschiff\nharbour\tport\na b\tc d\nquiet\tle\n1 2\t3 4\nx\ty\nwas in\tcame\n7\t8\n";
     fs::write(folder.0.join("pairs.tsv"), pairs).unwrap();
     let tiny = &repository("tests/sentences/tiny");
     let job = folder.job();
     assert!(bad(21, &["train", &job, "--device", "cpu"]).contains("none"));
-    let json = |run: &common::Ended| serde_json::from_str::<serde_json::Value>(&run.out).unwrap();
+    let json =
+        |run: &common::Ended| serde_json::from_str::<serde_json::Value>(&run.out).unwrap_or_else(|_| panic!("{run:?}"));
     let run = adead(&["train", &job, "--model", tiny, "--device", "cpu", "--json"]);
     assert_eq!(run.code, 0, "{run:?}");
     let tuned = folder.0.join("tuned");
@@ -201,4 +202,33 @@ optimizer = { kind = "adam", rate = 0.001 }
     assert!(tuned.join("model.safetensors").exists());
     let plain = Folder::new("no-model", JOB);
     assert!(bad(11, &["train", &plain.job(), "--model", tiny]).contains("the job's model begins from nothing"));
+}
+
+#[test]
+fn adapters_are_trained_and_generate_takes_them() {
+    let text = r#"
+batch = 4
+epochs = 3
+result = "adapters.safetensors"
+data = { kind = "text", files = ["text"], held_out = 4 }
+model = { kind = "adapters", file = "none", context = 8, rank = 2 }
+optimizer = { kind = "adam", rate = 0.02 }
+"#;
+    let folder = Folder::new("adapted", text);
+    let model = &repository("tests/text/llama.gguf");
+    let run = adead(&["train", &folder.job(), "--model", model, "--device", "cpu"]);
+    assert!(run.code == 0 && run.out.lines().count() == 4, "{run:?}");
+    let adapters = folder.0.join("adapters.safetensors");
+    let adapters = adapters.to_str().unwrap();
+    let generate = |more: &[&str]| {
+        let words = ["generate", "--model", model, "--prompt", "a ferry", "--max-tokens", "12", "--json"];
+        let ended = adead(&[&words[..], more].concat());
+        serde_json::from_str::<serde_json::Value>(&ended.out).unwrap_or_else(|_| panic!("{ended:?}"))["sha256"].clone()
+    };
+    let with = generate(&["--adapters", adapters]);
+    assert_ne!(with, generate(&[]));
+    assert_eq!(with, generate(&["--adapters", adapters, "--threads", "1", "--chunk", "1"]));
+    let other = repository("tests/text/gemma3.gguf");
+    let text = bad(12, &["generate", "--model", &other, "--prompt", "a", "--adapters", adapters]);
+    assert!(text.contains("lora_a"), "{text}");
 }

@@ -113,6 +113,27 @@ pub enum ModelSpec {
         #[serde(default)]
         dropout: f32,
     },
+    /// Low-rank adapters of a language model, for texts. Its own weights stay as they are.
+    Adapters {
+        /// The model: a GGUF file.
+        file: PathBuf,
+        /// Tokens of a sample.
+        context: usize,
+        /// The rows of the smaller matrices.
+        rank: usize,
+        /// The factor of what the adapters compute is alpha / rank; 2·rank if it is not given.
+        alpha: Option<f32>,
+        /// The matrices of each layer that have adapters.
+        #[serde(default = "query_and_value")]
+        on: Vec<String>,
+        /// What of an adapter's input is set to 0 in training.
+        #[serde(default)]
+        dropout: f32,
+    },
+}
+
+fn query_and_value() -> Vec<String> {
+    ["attn_q", "attn_v"].map(String::from).into()
 }
 
 fn twenty() -> f32 {
@@ -255,7 +276,8 @@ impl Job {
             return Err(format!("data.held_out is {held_out}; {text}"));
         }
         match (&self.data, &self.model) {
-            (Source::Digits { .. }, ModelSpec::Layers { .. }) | (Source::Text { .. }, ModelSpec::Gpt { .. }) => {}
+            (Source::Digits { .. }, ModelSpec::Layers { .. })
+            | (Source::Text { .. }, ModelSpec::Gpt { .. } | ModelSpec::Adapters { .. }) => {}
             (Source::Pairs { .. }, ModelSpec::Sentences { .. }) if batch / shards < 2 => {
                 let text = "the other pairs are what a pair is told apart from, so there must be 2 or more";
                 return Err(format!("a shard has {} pair of the batch of {batch}; {text}", batch / shards));
@@ -275,7 +297,7 @@ impl Job {
     pub fn set_model(&mut self, path: impl AsRef<Path>) -> Result<()> {
         let path = std::path::absolute(path.as_ref()).map_err(|error| fault(Status::Io, path.as_ref(), error))?;
         match &mut self.model {
-            ModelSpec::Sentences { folder, .. } => *folder = path,
+            ModelSpec::Sentences { folder: place, .. } | ModelSpec::Adapters { file: place, .. } => *place = path,
             ModelSpec::Layers { .. } | ModelSpec::Gpt { .. } => {
                 let text = "the job's model begins from nothing; only jobs that train a model further take another one";
                 return Err(adead::Error::new(Status::InvalidArgument, text.to_owned()));

@@ -2,6 +2,7 @@
 //!
 //! A job has the same bits on every device and with any number of threads: its weights are a function of the file and the data.
 
+mod adapting;
 mod data;
 mod job;
 mod model;

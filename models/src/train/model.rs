@@ -54,8 +54,10 @@ pub(super) fn record(
         ModelSpec::Gpt { context, .. } => {
             return invalid(format!("input is {input:?}; samples of a gpt are its context, [{context}]"));
         }
-        ModelSpec::Sentences { .. } => {
-            return invalid("a model of the kind 'sentences' is trained by a job, not with arrays".into());
+        ModelSpec::Sentences { .. } | ModelSpec::Adapters { .. } => {
+            return invalid(
+                "models of the kinds 'sentences' and 'adapters' are trained by jobs, not with arrays".into(),
+            );
         }
     };
     let x = net.input(dtype, &[&[batch][..], &dims].concat())?;
@@ -81,7 +83,7 @@ pub(super) fn record(
             let x = layers::layer_norm(net, "norm", x, 1e-5)?;
             layers::linear_without_bias(net, "head", x, BYTES)?
         }
-        ModelSpec::Sentences { .. } => unreachable!("it was refused above"),
+        ModelSpec::Sentences { .. } | ModelSpec::Adapters { .. } => unreachable!("it was refused above"),
     };
     let outputs = net.dims(logits)?.split_off(1);
     let (target, targets) = match (loss, outputs.split_last()) {

@@ -1,6 +1,7 @@
 //! What kinds of jobs have in common: samples, a network, a measurement, a result.
 
 use super::Measured;
+use super::adapting::Adapting;
 use super::data::{Data, SIDE};
 use super::job::{Job, LossSpec, ModelSpec};
 use super::model::{Measure, record};
@@ -40,6 +41,7 @@ pub(super) fn of(job: &Job) -> Result<Box<dyn Task>> {
             Box::new(Plain { data: Data::read(job)?, model: job.model.clone() })
         }
         ModelSpec::Sentences { .. } => Box::new(Pairs::read(job)?),
+        ModelSpec::Adapters { .. } => Box::new(Adapting::read(job)?),
     })
 }
 
