@@ -209,6 +209,8 @@ pub struct OptimizerSpec {
     /// adam, adamw: β₁ and β₂.
     #[serde(default = "betas")]
     pub betas: [f64; 2],
+    /// adam, adamw: what is added to the root of the squares' mean; 1e-8 if it is not given.
+    pub eps: Option<f64>,
     /// How much parameters are drawn to 0; 0.01 for adamw if it is not given, else 0.
     pub weight_decay: Option<f64>,
     /// The greatest norm of all gradients.
@@ -326,7 +328,9 @@ impl OptimizerSpec {
             other => return Err(format!("optimizer.kind is '{other}'; it can be sgd, adam or adamw")),
         };
         let rule = match plain.rule {
-            Rule::Adam { eps, decoupled, .. } => Rule::Adam { betas: spec.betas, eps, decoupled },
+            Rule::Adam { eps, decoupled, .. } => {
+                Rule::Adam { betas: spec.betas, eps: spec.eps.unwrap_or(eps), decoupled }
+            }
             rule => rule,
         };
         let schedule = match spec.schedule.as_str() {
