@@ -82,7 +82,7 @@ fn errors_name_the_file() {
 
 #[test]
 fn ranks_end_in_the_hash_of_one_process() {
-    let text = JOB.replace("batch = 8", "batch = 8\nshards = 4");
+    let text = JOB.replace("batch = 8", "batch = 8\nshards = 4\nstorage = 'f16'\nloss_scale = 'dynamic'");
     let folder = Folder::new("ranks", &text);
     let job = folder.job();
     let alone = adead(&["train", &job, "--device", "cpu", "--json"]);

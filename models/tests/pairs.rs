@@ -135,6 +135,8 @@ fn faulty_jobs_are_refused_with_what_is_wrong() {
             "the result would replace the model that the job begins from",
         ),
         ("\"pairs\"", "\"text\"", "digits need a model of the kind 'layers'"),
+        ("seed = 3", "storage = 'f16'", "storage is for models of the kinds 'layers' and 'gpt'"),
+        ("seed = 3", "loss_scale = 'static'", "loss_scale is 'static'; it can be a power of two or 'dynamic'"),
         ("batch = 4", "batch = 16", "a batch of 16 is more than the 8 samples to train with"),
     ] {
         let (_, found) = folder.refusal(from, to);

@@ -1,7 +1,7 @@
 //! The file of a job.
 
 use super::fault;
-use adead::train::{Optimizer, Rule, Schedule};
+use adead::train::{LossScale, Optimizer, Rule, Schedule};
 use adead::{Result, Status};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
@@ -20,6 +20,10 @@ pub struct Job {
     /// The parts of a batch whose gradients are added up in a tree; a power of two that divides the batch.
     #[serde(default = "one")]
     pub shards: usize,
+    /// The factor of the loss from which gradients are computed.
+    pub loss_scale: Option<LossScaleSpec>,
+    /// What values between layers are rounded to, and the gradients by them.
+    pub storage: Option<StorageSpec>,
     /// Where the samples are.
     pub data: Source,
     /// The network.
@@ -192,6 +196,37 @@ pub enum LossSpec {
     BinaryCrossEntropy,
 }
 
+/// The factor of the loss: `1024`, or `"dynamic"`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(untagged)]
+pub enum LossScaleSpec {
+    /// A power of two.
+    Factor(f32),
+    /// "dynamic": 65536 at first, halved where gradients overflow, doubled after 2000 steps without that.
+    Word(String),
+}
+
+impl LossScaleSpec {
+    /// Returns what a network takes.
+    pub(super) fn scale(&self) -> std::result::Result<LossScale, String> {
+        match self {
+            LossScaleSpec::Factor(factor) => Ok(LossScale::Fixed(*factor)),
+            LossScaleSpec::Word(word) if word == "dynamic" => Ok(LossScale::DYNAMIC),
+            LossScaleSpec::Word(word) => Err(format!("loss_scale is '{word}'; it can be a power of two or 'dynamic'")),
+        }
+    }
+}
+
+/// A type that values are rounded to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StorageSpec {
+    /// 16 bits, 11 of them significant.
+    F16,
+    /// 16 bits with the range of f32, 8 of them significant.
+    Bf16,
+}
+
 /// How the network learns.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -291,6 +326,10 @@ impl Job {
                 return Err(format!("{text} 'sentences'"));
             }
         }
+        if self.storage.is_some() && matches!(self.model, ModelSpec::Sentences { .. } | ModelSpec::Adapters { .. }) {
+            return Err("storage is for models of the kinds 'layers' and 'gpt'".into());
+        }
+        self.loss_scale.as_ref().map(LossScaleSpec::scale).transpose()?;
         self.optimizer.optimizer(Some(1)).map(drop)
     }
 

@@ -3,7 +3,7 @@
 use super::Measured;
 use super::adapting::Adapting;
 use super::data::{Data, SIDE};
-use super::job::{Job, LossSpec, ModelSpec};
+use super::job::{Job, LossSpec, ModelSpec, StorageSpec};
 use super::model::{Measure, record};
 use super::pairs::Pairs;
 use adead::pipeline::Value;
@@ -38,7 +38,7 @@ pub(super) trait Task {
 pub(super) fn of(job: &Job) -> Result<Box<dyn Task>> {
     Ok(match &job.model {
         ModelSpec::Layers { .. } | ModelSpec::Gpt { .. } => {
-            Box::new(Plain { data: Data::read(job)?, model: job.model.clone() })
+            Box::new(Plain { data: Data::read(job)?, model: job.model.clone(), storage: job.storage })
         }
         ModelSpec::Sentences { .. } => Box::new(Pairs::read(job)?),
         ModelSpec::Adapters { .. } => Box::new(Adapting::read(job)?),
@@ -49,6 +49,7 @@ pub(super) fn of(job: &Job) -> Result<Box<dyn Task>> {
 struct Plain {
     data: Data,
     model: ModelSpec,
+    storage: Option<StorageSpec>,
 }
 
 impl Task for Plain {
@@ -62,7 +63,7 @@ impl Task for Plain {
 
     fn record(&self, net: &mut Network, samples: usize) -> Result<(Value, Value)> {
         let input: &[usize] = if let ModelSpec::Layers { .. } = self.model { &[1, SIDE, SIDE] } else { &[] };
-        let recorded = record(net, &self.model, input, LossSpec::CrossEntropy, samples)?;
+        let recorded = record(net, &self.model, input, LossSpec::CrossEntropy, samples, self.storage)?;
         Ok((recorded.loss, recorded.logits))
     }
 

@@ -1,5 +1,6 @@
 //! Checkpoints: a trainer's state in a safetensors file.
 
+use super::scaling::STATE;
 use super::trainer::Trainer;
 use crate::nn::Weights;
 use adead_core::{Error, Result, Status, Tensor};
@@ -11,6 +12,9 @@ use std::path::Path;
 /// The numbers of a trainer in a checkpoint: the step and the seed, in words of 16 bits, lowest first, which f32 has exactly.
 const COUNTERS: &str = "training.counters";
 
+/// The state of the loss scale, where the trainer has one.
+const SCALE: &str = "training.scale";
+
 fn words(numbers: [u64; 2]) -> Vec<f32> {
     numbers.iter().flat_map(|number| (0..4).map(move |word| (number >> (16 * word) & 0xffff) as f32)).collect()
 }
@@ -20,7 +24,7 @@ fn numbers(words: &[f32]) -> [u64; 2] {
 }
 
 impl Trainer {
-    /// Writes the parameters, the optimiser's tensors and the step to a safetensors file, which replaces an older one at once.
+    /// Writes the parameters, the optimiser's tensors, the step and the loss scale to a safetensors file, which replaces an older one at once.
     /// Parameters have their own names, so the file is also a file of weights. `io` if it can't be written,
     /// `invalid_argument` between the shards of a batch.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
@@ -32,6 +36,9 @@ impl Trainer {
         let mut tensors = self.parameters();
         tensors.extend(self.named_states().into_iter().zip(self.states.iter().cloned()));
         tensors.push((COUNTERS.into(), counters));
+        if let Some(scaling) = &self.scaling {
+            tensors.push((SCALE.into(), scaling.tensor()?));
+        }
         write_tensors(path, &tensors)
     }
 
@@ -55,7 +62,8 @@ impl Trainer {
         let states = self.named_states();
         let states =
             states.iter().zip(&self.states).map(|(name, tensor)| read(name, tensor)).collect::<Result<Vec<_>>>()?;
-        (self.parameters, self.states, self.step) = (parameters, states, step);
+        let scaling = self.scaling.map(|own| own.read(&weights.tensor(SCALE, &[STATE])?)).transpose()?;
+        (self.parameters, self.states, self.step, self.scaling) = (parameters, states, step, scaling);
         Ok(())
     }
 }
