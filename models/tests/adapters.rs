@@ -9,11 +9,13 @@ use adead::{Context, ContextOptions, Status, Tensor};
 use adead_models::TextGenerator;
 use adead_models::text::{GenerateOptions, OpenOptions};
 use adead_models::train::{Job, Outcome, RunOptions, hash};
-use common::{bits, cpu, open, text};
+use common::{Scratch, bits, cpu, open, text};
 use std::fs;
 use std::path::PathBuf;
 
 const MODELS: [&str; 3] = ["llama", "qwen3", "gemma3"];
+
+const TEXT: &str = "the ferry came in and the harbour was quiet. ";
 
 const JOB: &str = r#"
 seed = 3
@@ -27,14 +29,13 @@ optimizer = { kind = "adamw", rate = 0.01, clip_norm = 1.0 }
 checkpoint = { file = "state.safetensors" }
 "#;
 
-/// A folder that is gone at the end.
-struct Folder(PathBuf);
+/// A folder with a job.
+struct Folder(Scratch);
 
 impl Folder {
     fn new(name: &str) -> Folder {
-        let folder = std::env::temp_dir().join(format!("adead-adapters-{}-{name}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
-        fs::write(folder.join("text"), "the ferry came in and the harbour was quiet. ".repeat(12)).unwrap();
+        let folder = Scratch::new(&format!("adapters-{name}"));
+        folder.write("text", &TEXT.repeat(12));
         Folder(folder)
     }
 
@@ -45,18 +46,11 @@ impl Folder {
             job = job.replacen(from, to, 1);
         }
         let model = text(&format!("{model}.gguf")).canonicalize().unwrap();
-        fs::write(self.0.join("job.toml"), job.replace("MODEL", model.to_str().unwrap())).unwrap();
-        Job::read(self.0.join("job.toml"))
+        Job::read(self.0.write("job.toml", &job.replace("MODEL", model.to_str().unwrap())))
     }
 
     fn result(&self) -> PathBuf {
-        self.0.join("adapters.safetensors")
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
+        self.0.path("adapters.safetensors")
     }
 }
 
@@ -87,7 +81,7 @@ fn adapters_learn_and_generation_computes_with_them_what_was_trained() {
 
         // The job's held-out loss, computed by generation's network.
         let generator = with(name, cpu(1), Some(folder.result())).unwrap();
-        let all = generator.tokenize(&fs::read_to_string(folder.0.join("text")).unwrap()).unwrap();
+        let all = generator.tokenize(&fs::read_to_string(folder.0.path("text")).unwrap()).unwrap();
         let first = all.len() / 4 * 3;
         let begins: Vec<usize> = (first..all.len() - 16).step_by(16).collect();
         let sum: f64 = begins.iter().map(|&at| loss(&generator, &all[at..at + 17])).sum();
@@ -95,6 +89,61 @@ fn adapters_learn_and_generation_computes_with_them_what_was_trained() {
         assert!((found - losses[5]).abs() < 1e-6, "{name}: {found} and {}", losses[5]);
         let plain = with(name, cpu(1), None).unwrap();
         assert!(loss(&plain, &all[..17]) > loss(&generator, &all[..17]), "{name}");
+    }
+}
+
+#[test]
+fn the_gradient_is_the_slope_of_generations_loss() {
+    for name in MODELS {
+        let folder = Folder::new(&format!("slope-{name}"));
+        let plain = with(name, cpu(2), None).unwrap();
+        let all = plain.tokenize(&TEXT.repeat(12)).unwrap();
+        // One step with all samples, whose rate is 1.
+        let cut = all.len() / 4 * 3;
+        let begins: Vec<usize> = (0..cut - 16).step_by(16).collect();
+        let batch = format!("batch = {}", begins.len());
+        let changes = [
+            ("batch = 4", &*batch),
+            ("epochs = 2", "epochs = 1"),
+            ("shards = 2", "shards = 1"),
+            ("dropout = 0.1", "dropout = 0.0"),
+            (
+                r#"["attn_q", "attn_v", "ffn_down"]"#,
+                r#"["attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down"]"#,
+            ),
+            (r#"{ kind = "adamw", rate = 0.01, clip_norm = 1.0 }"#, r#"{ kind = "sgd", rate = 1.0 }"#),
+        ];
+        let outcome = run(&folder.job(name, &changes).unwrap(), &cpu(2), false).unwrap();
+        assert_eq!(outcome.steps, 1);
+        // B began with 0, so it is the gradient by B with the other sign, and A has none.
+        let values = |name: &str, tensor: &Tensor| {
+            if name.ends_with("lora_b") { tensor.to_vec::<f32>().unwrap() } else { vec![] }
+        };
+        let square: f64 = outcome
+            .parameters
+            .iter()
+            .flat_map(|(name, tensor)| values(name, tensor))
+            .map(|x| f64::from(x) * f64::from(x))
+            .sum();
+        let scale = ("adapters.scale".to_owned(), Tensor::new(&[2f32], &[1]).unwrap());
+        let at = |along: f64| {
+            let factor = (along / square.sqrt()) as f32;
+            let moved = outcome.parameters.iter().map(|(name, tensor)| match &*values(name, tensor) {
+                [] => (name.clone(), tensor.clone()),
+                own => {
+                    let own: Vec<f32> = own.iter().map(|x| x * factor).collect();
+                    (name.clone(), Tensor::new(&own, tensor.dims()).unwrap())
+                }
+            });
+            let file = folder.0.path("moved.safetensors");
+            write_tensors(&file, &moved.chain([scale.clone()]).collect::<Vec<_>>()).unwrap();
+            let generator = with(name, cpu(2), Some(file)).unwrap();
+            begins.iter().map(|&at| loss(&generator, &all[at..at + 17])).sum::<f64>() / begins.len() as f64
+        };
+        assert!((at(0.0) - outcome.epochs[0].loss).abs() < 1e-6, "{name}: {} {}", at(0.0), outcome.epochs[0].loss);
+        let along = 0.02;
+        let (slope, expected) = ((at(-along) - at(along)) / (2.0 * along), square.sqrt());
+        assert!((slope / expected - 1.0).abs() < 0.01, "{name}: {slope} and {expected}");
     }
 }
 
@@ -144,7 +193,7 @@ fn adapters_that_add_nothing_change_no_bit() {
             },
         )
     };
-    let file = folder.0.join("zeros.safetensors");
+    let file = folder.0.path("zeros.safetensors");
     write_tensors(&file, &weights.names().iter().map(tensor).collect::<Vec<_>>()).unwrap();
     let tokens: Vec<u32> = (3..40).collect();
     let logits = |adapters| bits(&with("llama", cpu(2), adapters).unwrap().logits(&tokens).unwrap());
@@ -175,7 +224,7 @@ fn faulty_jobs_and_files_are_refused_with_what_is_wrong() {
         let error = with(name, cpu(1), Some(adapters)).err().unwrap();
         (error.status(), error.message().to_owned())
     };
-    assert_eq!(refused("llama", folder.0.join("none")).0, Status::Io);
+    assert_eq!(refused("llama", folder.0.path("none")).0, Status::Io);
     let (status, text) = refused("llama", common::shared("tiny/model.safetensors"));
     assert!(status == Status::InvalidArgument && text.contains("the tensor 'adapters.scale' is not among"), "{text}");
     let (status, text) = refused("gemma3", folder.result());
@@ -183,7 +232,7 @@ fn faulty_jobs_and_files_are_refused_with_what_is_wrong() {
     let scale = || ("adapters.scale".to_owned(), Tensor::new(&[1f32], &[1]).unwrap());
     let other = |name: &str| (name.to_owned(), Tensor::new(&[1f32], &[1, 1]).unwrap());
     for name in ["blk.99.attn_q.lora_a", "blk.0.attn_z.lora_a", "token_embd.lora_a", "blk.0.attn_q"] {
-        let file = folder.0.join("other.safetensors");
+        let file = folder.0.path("other.safetensors");
         write_tensors(&file, &[scale(), other(name)]).unwrap();
         let (_, text) = refused("llama", file);
         assert!(text.contains(&format!("'{name}' is no adapter of a model with ")), "{text}");

@@ -7,7 +7,7 @@ use adead::nn::Weights;
 use adead::{Context, ContextOptions, Status};
 use adead_models::SentenceEncoder;
 use adead_models::train::{Job, Outcome, RunOptions, hash};
-use common::{cpu, open, shared};
+use common::{Scratch, cpu, open, shared};
 use std::fs;
 use std::path::PathBuf;
 
@@ -26,35 +26,27 @@ optimizer = { kind = "adamw", rate = 0.003, clip_norm = 1.0 }
 checkpoint = { file = "state.safetensors" }
 "#;
 
-/// A folder that is gone at the end.
-struct Folder(PathBuf);
+/// A folder with a job.
+struct Folder(Scratch);
 
 impl Folder {
     fn new(name: &str) -> Folder {
-        let folder = std::env::temp_dir().join(format!("adead-pairs-{}-{name}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
-        fs::write(folder.join("pairs.tsv"), PAIRS).unwrap();
+        let folder = Scratch::new(&format!("pairs-{name}"));
+        folder.write("pairs.tsv", PAIRS);
         Folder(folder)
     }
 
     fn job(&self, from: &str, to: &str) -> adead::Result<Job> {
         let tiny = shared("tiny").canonicalize().unwrap();
         let text = JOB.replacen(from, to, 1).replace("MODEL", tiny.to_str().unwrap());
-        fs::write(self.0.join("job.toml"), text).unwrap();
-        Job::read(self.0.join("job.toml"))
+        Job::read(self.0.write("job.toml", &text))
     }
 
     /// The error of a job, without the folder's path.
     fn refusal(&self, from: &str, to: &str) -> (Status, String) {
         let run = self.job(from, to).and_then(|job| run(&job, &cpu(1), false));
         let error = run.err().unwrap();
-        (error.status(), error.message().replace(&*self.0.to_string_lossy(), "F"))
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
+        (error.status(), error.message().replace(&*self.0.0.to_string_lossy(), "F"))
     }
 }
 
@@ -70,7 +62,7 @@ fn a_model_learns_pairs_and_its_folder_can_be_opened() {
     let losses: Vec<f64> = outcome.epochs.iter().map(|epoch| epoch.loss).collect();
     assert!(losses[11] < 0.5 * losses[0] && (0.0..=1.0).contains(&outcome.epochs[11].accuracy), "{losses:?}");
 
-    let (old, new) = (shared("tiny"), folder.0.join("tuned"));
+    let (old, new) = (shared("tiny"), folder.0.path("tuned"));
     let (before, after) =
         (SentenceEncoder::open(&old, &cpu(1)).unwrap(), SentenceEncoder::open(&new, &cpu(1)).unwrap());
     let close = |encoder: &SentenceEncoder| {
@@ -99,7 +91,7 @@ fn every_instruction_set_every_number_of_threads_and_a_stop_give_the_same_bits()
     let folder = Folder::new("bits");
     let job = folder.job("", "").unwrap();
     let expected = hash(&run(&job, &cpu(2), false).unwrap().parameters).unwrap();
-    let written = fs::read(folder.0.join("tuned/model.safetensors")).unwrap();
+    let written = fs::read(folder.0.path("tuned/model.safetensors")).unwrap();
     let mut contexts = vec![cpu(1), cpu(3)];
     for isa in Isa::available() {
         contexts.extend(open("cpu", &ContextOptions { isa: Some(isa), threads: Some(2), precision: None }));
@@ -111,7 +103,7 @@ fn every_instruction_set_every_number_of_threads_and_a_stop_give_the_same_bits()
     run(&folder.job("epochs = 3", "epochs = 1").unwrap(), &cpu(1), false).unwrap();
     let rest = run(&folder.job("", "").unwrap(), &cpu(2), true).unwrap();
     assert_eq!((hash(&rest.parameters).unwrap(), rest.epochs.len()), (expected, 2));
-    assert!(fs::read(folder.0.join("tuned/model.safetensors")).unwrap() == written);
+    assert!(fs::read(folder.0.path("tuned/model.safetensors")).unwrap() == written);
 }
 
 #[test]
@@ -143,13 +135,13 @@ fn faulty_jobs_are_refused_with_what_is_wrong() {
         assert!(found.contains(text), "{found}\n{text}");
     }
     for bad in ["one sentence\n", "a\tb\tc\n"] {
-        fs::write(folder.0.join("pairs.tsv"), format!("a\tb\n{bad}")).unwrap();
+        folder.0.write("pairs.tsv", &format!("a\tb\n{bad}"));
         let (status, text) = folder.refusal("", "");
         assert_eq!(status, Status::InvalidArgument);
         assert_eq!(text, "F/pairs.tsv: line 2 has no pair: two sentences with one tab between them");
     }
-    fs::write(folder.0.join("pairs.tsv"), PAIRS).unwrap();
+    folder.0.write("pairs.tsv", PAIRS);
     let mut job = folder.job("", "").unwrap();
-    job.set_model(folder.0.join("none")).unwrap();
+    job.set_model(folder.0.path("none")).unwrap();
     assert_eq!(run(&job, &cpu(1), false).err().unwrap().status(), Status::Io);
 }
