@@ -167,6 +167,9 @@ fn what_does_not_fit_is_refused() {
     assert!(refused(|it| it["optimizer"]["schedule"] = "cosine".into()).contains("which needs the number of steps"));
     assert!(refused(|it| it["colour"] = 1.into()).contains("unknown field `colour`"));
     assert!(refused(|it| it["model"]["layers"][0] = "lstm".into()).contains("unknown variant `lstm`"));
+    let sentences =
+        |it: &mut Value| it["model"] = serde_json::json!({ "kind": "sentences", "folder": "a", "length": 8 });
+    assert!(refused(sentences).contains("are trained by jobs, not with arrays"));
     assert!(message("{".parse::<Description>()).1.starts_with("the training's description: EOF"));
 }
 
