@@ -155,7 +155,7 @@ fn bits(context: &Context, scale: Option<LossScale>) -> Vec<u32> {
     let x: Vec<f32> = (0..40).map(|i| (i * 37 % 41) as f32 / 20.5 - 1.0).collect();
     let classes: Vec<i64> = (0..8).map(|i| i % 3).collect();
     let (x, classes) = (Tensor::new(&x, &[8, 5]).unwrap(), Tensor::new(&classes, &[8]).unwrap());
-    for _ in 0..20 {
+    for _ in 0..9 {
         trainer.step(&[&x, &classes]).unwrap();
     }
     let parameters = trainer.parameters();
