@@ -10,6 +10,8 @@ mod chat;
 mod compare;
 #[cfg(feature = "models")]
 mod convert;
+#[cfg(feature = "models")]
+mod curve;
 mod dispatch;
 #[cfg(feature = "models")]
 mod embed;

@@ -16,6 +16,9 @@ pub struct ModelArgs {
     /// The model: a GGUF file
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub model: PathBuf,
+    /// Adapters of the model, as `adead train` writes them: a safetensors file
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub adapters: Option<PathBuf>,
     /// The most tokens of a text, the prompt's counted [default: what the model allows]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub context: Option<u32>,
@@ -70,6 +73,7 @@ impl ModelArgs {
             context_length: self.context.map(|length| length as usize),
             chunk: Some(self.chunk as usize),
             progress: Some(Arc::new(show)),
+            adapters: self.adapters.clone(),
             ..OpenOptions::default()
         };
         // SAFETY: the command writes to no file. If another program shortens this one meanwhile, the command ends.

@@ -297,6 +297,7 @@ export interface Optimizer {
   momentum?: number
   nesterov?: boolean
   betas?: readonly [number, number]
+  eps?: number
   weight_decay?: number
   /** The greatest norm of all gradients. */
   clip_norm?: number
@@ -330,6 +331,10 @@ export interface Description {
   seed?: number | bigint | null
   /** The number of steps of the whole training, which a schedule needs. */
   steps?: number | null
+  /** The type that values between layers are rounded to, and the gradients by them. */
+  storage?: 'f16' | 'bf16' | null
+  /** The factor of the loss from which gradients are computed, a power of two. "dynamic" adapts it. */
+  loss_scale?: number | 'dynamic' | null
 }
 
 /** What a trainer takes and gives for one sample. [] is one value. */

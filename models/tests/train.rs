@@ -1,5 +1,6 @@
 //! Training jobs: files, data, runs that stop and go on.
 
+use adead::nn::Weights;
 use adead::{Context, ContextOptions, Error, Status};
 use adead_models::train::{Event, Job, RunOptions};
 use std::fs;
@@ -55,6 +56,7 @@ shards = 2
 data = { kind = "digits", folder = "digits", held_out = 5, shift = 1 }
 optimizer = { kind = "adamw", rate = 0.01, warmup = 2, schedule = "cosine", average = 0.5, clip_norm = 1.0 }
 checkpoint = { file = "state.safetensors" }
+result = "weights.safetensors"
 
 [model]
 kind = "layers"
@@ -83,6 +85,15 @@ fn a_job_learns_and_ends_in_the_same_bits_when_it_was_stopped() {
     let (expected, accuracy) = run(&job, 2, false);
     assert!(accuracy.unwrap() > 0.9, "{accuracy:?}");
     assert!(run(&job, 1, false).0 == expected && run(&job, 3, false).0 == expected);
+    // The result has the weights alone.
+    let weights = Weights::open(folder.0.join("weights.safetensors")).unwrap();
+    let names = weights.names();
+    assert!(names == ["0.bias", "0.weight", "4.bias", "4.weight", "6.bias", "6.weight"], "{names:?}");
+    let found = job.run(&cpu(1), RunOptions::default(), &mut |_| Ok(())).unwrap();
+    for (name, tensor) in &found.parameters {
+        let written = weights.tensor(name, tensor.dims()).unwrap().to_vec::<f32>().unwrap();
+        assert_eq!(written, tensor.to_vec::<f32>().unwrap(), "{name}");
+    }
 
     // Stopped within the third epoch: the checkpoint is of the second one.
     let mut steps = 0;

@@ -167,5 +167,41 @@ fn what_does_not_fit_is_refused() {
     assert!(refused(|it| it["optimizer"]["schedule"] = "cosine".into()).contains("which needs the number of steps"));
     assert!(refused(|it| it["colour"] = 1.into()).contains("unknown field `colour`"));
     assert!(refused(|it| it["model"]["layers"][0] = "lstm".into()).contains("unknown variant `lstm`"));
+    let sentences =
+        |it: &mut Value| it["model"] = serde_json::json!({ "kind": "sentences", "folder": "a", "length": 8 });
+    assert!(refused(sentences).contains("are trained by jobs, not with arrays"));
     assert!(message("{".parse::<Description>()).1.starts_with("the training's description: EOF"));
+}
+
+#[test]
+fn narrow_values_and_a_loss_scale_have_one_hash_too() {
+    let [x, classes] = samples(240);
+    let trained = |context: &Context, storage: Value, scale: Value| {
+        let mut trainer = trainer(context, |description| {
+            description["model"]["layers"] = serde_json::json!([{ "linear": 16 }, "gelu", { "linear": 3 }]);
+            (description["storage"], description["loss_scale"]) = (storage, scale);
+        })?;
+        trainer.fit(&x, &classes, 10, &mut |_, _, _| Ok(()))?;
+        let accuracy = trainer.evaluate(&x, &classes)?.accuracy;
+        Ok::<_, adead::Error>((trainer.sha256()?, accuracy > 0.6, trainer.loss_scale(), trainer.skipped()))
+    };
+    let mut contexts = vec![cpu(1, None), cpu(3, None)];
+    contexts.extend(Isa::available().map(|isa| cpu(2, Some(isa))));
+    let plain = trained(&cpu(2, None), Value::Null, Value::Null).unwrap();
+    for storage in ["f16", "bf16"] {
+        let expected = trained(&cpu(2, None), storage.into(), "dynamic".into()).unwrap();
+        assert!(expected.0 != plain.0 && expected.1 && expected.2.is_some() && plain.2.is_none(), "{expected:?}");
+        for context in &contexts {
+            assert_eq!(trained(context, storage.into(), "dynamic".into()).unwrap(), expected, "{context:?}");
+        }
+    }
+    // Where nothing is rounded, a factor changes no bit.
+    assert_eq!(trained(&cpu(2, None), Value::Null, 1024.into()).unwrap().0, plain.0);
+    for (scale, text) in [
+        (Value::from(1000), "a loss scale of 1000: it must be a power of two from 2^-24 to 2^24"),
+        ("static".into(), "loss_scale is 'static'; it can be a power of two or 'dynamic'"),
+    ] {
+        assert_eq!(message(trained(&cpu(1, None), Value::Null, scale)), (Status::InvalidArgument, text.into()));
+    }
+    assert!(message(trained(&cpu(1, None), "f8".into(), Value::Null)).1.contains("unknown variant `f8`"));
 }

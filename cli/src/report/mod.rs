@@ -1,7 +1,11 @@
 //! `adead bench --report`: the same operations on the CPU, on each GPU and on both together, as one HTML page.
 
+#[cfg(feature = "models")]
+mod lines;
 mod page;
 mod plot;
+#[cfg(feature = "models")]
+pub mod training;
 
 use crate::args::DeviceArgs;
 use crate::bench::{Measured, Row, measure, profiled};

@@ -12,15 +12,21 @@ use std::time::Duration;
 
 const STYLE: &str = include_str!("style.css");
 
-/// Writes the whole page.
-pub fn page(it: &Comparison<'_>) -> String {
+/// A whole page with this title, a line below it, and this body.
+pub fn document(title: &str, below: &str, body: &str) -> String {
     let mut html = String::from("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
     html += "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n";
     // Without an icon, a browser would request one from the server.
     html += "<link rel=\"icon\" href=\"data:,\">\n";
-    let _ = write!(html, "<title>adead bench</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n");
-    let _ =
-        write!(html, "<h1>adead bench</h1>\n<p class=\"soft\">{}; f32; the same bits on every device</p>\n", version());
+    let (title, below) = (escape(title), escape(below));
+    let _ = write!(html, "<title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n");
+    let _ = writeln!(html, "<h1>{title}</h1>\n<p class=\"soft\">{below}</p>");
+    html + body + "</main>\n</body>\n</html>\n"
+}
+
+/// Writes the whole page of a comparison.
+pub fn page(it: &Comparison<'_>) -> String {
+    let mut html = String::new();
     if !it.notes.is_empty() {
         let notes: Vec<String> = it.notes.iter().map(|note| escape(note)).collect();
         let _ = writeln!(html, "<p>{}</p>", notes.join("<br>"));
@@ -47,8 +53,7 @@ pub fn page(it: &Comparison<'_>) -> String {
     html += "<h2>Machine</h2>\n";
     html += &machine(it);
     html += METHOD;
-    html += "</main>\n</body>\n</html>\n";
-    html
+    document("adead bench", &format!("{}; f32; the same bits on every device", version()), &html)
 }
 
 const PARTS: &str = "<p>Of a call with operands and result in host memory, on average. The rest is launching, waiting, and \
@@ -61,7 +66,8 @@ arithmetic or of memory, whichever takes longer, over the time that the work too
 above 100 %. Overlap is the share of the time in which at least two of work on the CPU, work on a GPU and transfers were under \
 way. Work and transfers are from a profile of five runs after the others.</p>\n";
 
-fn key(entries: &[(&str, &str)]) -> String {
+/// A legend: classes of the style sheet with their texts.
+pub fn key(entries: &[(&str, &str)]) -> String {
     let mut html = String::from("<ul class=\"legend\">");
     for (class, text) in entries {
         let swatch = format!(
@@ -162,7 +168,7 @@ fn share(value: Option<f64>) -> String {
 }
 
 /// A table in a box that scrolls. Columns from `numbers` on are aligned to the right.
-fn table(caption: &str, head: &[&str], numbers: usize, rows: &[Vec<String>]) -> String {
+pub fn table(caption: &str, head: &[&str], numbers: usize, rows: &[Vec<String>]) -> String {
     let label = escape(caption);
     let mut html = format!("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{label}\"><table>");
     let _ = write!(html, "<caption>{label}</caption><thead><tr>");
@@ -278,9 +284,14 @@ fn machine(it: &Comparison<'_>) -> String {
             rows.push((format!("{} peak", column.id), format!("{text} ({})", figures.source)));
         }
     }
+    facts(&rows)
+}
+
+/// Names with their texts.
+pub fn facts(rows: &[(String, String)]) -> String {
     let mut html = String::from("<dl>");
     for (name, text) in rows {
-        let _ = write!(html, "<dt>{}</dt><dd>{}</dd>", escape(&name), escape(&text));
+        let _ = write!(html, "<dt>{}</dt><dd>{}</dd>", escape(name), escape(text));
     }
     html + "</dl>\n"
 }

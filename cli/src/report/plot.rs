@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 /// The width in units of the drawing. A phone shows about one unit per pixel.
-const WIDTH: f64 = 340.0;
+pub const WIDTH: f64 = 340.0;
 /// Space for a value after the longest bar.
 const VALUE: f64 = 108.0;
 const BAR: f64 = 13.0;
@@ -133,7 +133,8 @@ pub fn timeline(title: &str, report: &Report) -> String {
     svg(title, y + 12.0, &body)
 }
 
-fn svg(title: &str, height: f64, body: &str) -> String {
+/// A figure with its title and these shapes.
+pub fn svg(title: &str, height: f64, body: &str) -> String {
     let title = escape(title);
     let svg = format!(r#"<svg viewBox="0 0 {WIDTH} {height:.1}" role="img" aria-label="{title}">{body}</svg>"#);
     format!("<figure><figcaption>{title}</figcaption>{svg}</figure>")

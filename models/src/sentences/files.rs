@@ -78,6 +78,21 @@ struct Pooling {
 }
 
 impl Files {
+    /// What the names of all weights begin with: some files name everything below the model's own name.
+    pub fn root(&self) -> &'static str {
+        if self.weights.contains("bert.embeddings.word_embeddings.weight") { "bert." } else { "" }
+    }
+
+    /// Returns an error if there are more layers of weights than the configuration says: with fewer, it would be another model.
+    pub fn check_layers(&self) -> Result<()> {
+        let surplus = format!("{}encoder.layer.{}.", self.root(), self.layers);
+        if self.weights.names().iter().any(|name| name.starts_with(&surplus)) {
+            let text = format!("it has a layer {0} and the model's configuration {0} layers", self.layers);
+            return Err(fault(Status::InvalidArgument, self.weights.path(), text));
+        }
+        Ok(())
+    }
+
     /// Reads a folder. `io` for a file that is missing or can't be read, `invalid_argument` for one that is malformed,
     /// `unsupported` for a model of another kind.
     pub fn read(folder: &Path) -> Result<Files> {

@@ -6,12 +6,15 @@ mod embeddings;
 mod encoder;
 mod files;
 mod model;
+mod recorded;
 mod stream;
 mod tokens;
+mod tuned;
 
 pub use embeddings::Embeddings;
 pub use encoder::{EncodeOptions, SentenceEncoder};
 pub use stream::EmbeddingPart;
+pub(crate) use tuned::Tuned;
 
 use adead::{Error, Status};
 use std::path::Path;

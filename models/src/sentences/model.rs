@@ -1,10 +1,9 @@
 //! BERT as sentence-transformers uses it: embeddings of words, positions and types, the encoder, the mean of each sentence's
 //! tokens, normalisation.
 
-use super::fault;
 use super::files::Files;
 use adead::nn::{Embedding, Group, Layer, LayerNorm, Sequences, TransformerEncoder};
-use adead::{Attrs, Axis, Context, Op, Result, Status, Tensor, device::DeviceKind};
+use adead::{Attrs, Axis, Context, Op, Result, Tensor, device::DeviceKind};
 
 pub(crate) struct Model {
     context: Context,
@@ -22,17 +21,11 @@ const LEAST_LENGTH: f32 = 1e-12;
 impl Model {
     pub fn new(files: &Files, context: &Context) -> Result<Model> {
         let Files { weights, config, .. } = files;
-        // Some files name everything below the model's own name.
-        let root = if weights.contains("bert.embeddings.word_embeddings.weight") { "bert." } else { "" };
+        let root = files.root();
         let table = |name: &str, rows| {
             weights.tensor(&format!("{root}embeddings.{name}_embeddings.weight"), &[rows, config.width])
         };
-        // Fewer layers than there are would be another model.
-        let surplus = format!("{root}encoder.layer.{}.", files.layers);
-        if weights.names().iter().any(|name| name.starts_with(&surplus)) {
-            let text = format!("it has a layer {0} and the model's configuration {0} layers", files.layers);
-            return Err(fault(Status::InvalidArgument, weights.path(), text));
-        }
+        files.check_layers()?;
         let (positions, types) = (table("position", files.positions)?, table("token_type", files.types)?);
         Ok(Model {
             context: context.clone(),
@@ -116,7 +109,7 @@ impl Model {
     }
 
     /// Rows divided by their lengths.
-    fn normalise(&self, x: &Tensor) -> Result<Tensor> {
+    pub(super) fn normalise(&self, x: &Tensor) -> Result<Tensor> {
         let run = |op, attrs: &Attrs, operands: &[&Tensor]| {
             let operands: Vec<Option<&Tensor>> = operands.iter().copied().map(Some).collect();
             self.context.run(op, attrs, &operands)

@@ -13,15 +13,15 @@ use adead::{Attrs, Context, DType, Meta, Op, Result, Shape, Tensor, View};
 
 /// A model's network.
 pub(crate) struct Decoder {
-    config: Config,
+    pub(super) config: Config,
     context: Context,
     words: Table,
-    rope: Rope,
+    pub(super) rope: Rope,
     /// For layers with a window.
-    local_rope: Option<Rope>,
-    layers: Vec<Layer>,
-    norm: Tensor,
-    head: Linear,
+    pub(super) local_rope: Option<Rope>,
+    pub(super) layers: Vec<Layer>,
+    pub(super) norm: Tensor,
+    pub(super) head: Linear,
     vocabulary: usize,
     /// Whether only GPUs compute.
     on_device: bool,
@@ -200,7 +200,7 @@ impl Decoder {
     }
 
     /// Returns the embeddings of tokens.
-    fn embedded<'a>(&self, tokens: impl Iterator<Item = &'a u32>) -> Result<Tensor> {
+    pub fn embedded<'a>(&self, tokens: impl Iterator<Item = &'a u32>) -> Result<Tensor> {
         let x = self.words.lookup(tokens, &self.context)?;
         match self.config.architecture.scales_words {
             true => self.context.scale(&x, (self.config.width as f32).sqrt()),

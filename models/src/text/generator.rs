@@ -1,5 +1,6 @@
 //! The generator: text in, text out.
 
+use super::adapters::Adapters;
 use super::cache::Cache;
 use super::config::{Config, vocabulary};
 use super::conversation::Conversation;
@@ -142,7 +143,8 @@ impl TextGenerator {
         let chunk = options.chunk.unwrap_or(CHUNKS[usize::from(on_gpu)]);
         let cpu = if context.is_host_only() { context.clone() } else { Context::open(DeviceKind::Cpu.name())? };
         let template = gguf.optional::<&str>("tokenizer.chat_template")?.map(str::to_owned);
-        let model = Decoder::new(config, &Weights::new(gguf, path), &context)?;
+        let adapters = options.adapters.as_deref().map(|file| Adapters::open(file, config.layers)).transpose()?;
+        let model = Decoder::new(config, &Weights::new(gguf, path).with_adapters(adapters), &context)?;
         let (words, rows) = (tokenizer.vocabulary().tokens.len(), model.vocabulary());
         if words > rows {
             let text = format!("the tokenizer has {words} tokens and the table of their embeddings {rows} rows");

@@ -2,6 +2,8 @@
 //!
 //! [`TextGenerator`] opens a file and writes text: `docs/text-generation.md` is the guide.
 
+mod adapted;
+mod adapters;
 pub(crate) mod architecture;
 mod batch;
 pub(crate) mod blocks;
@@ -28,6 +30,8 @@ pub(crate) mod vocabulary;
 mod weights;
 mod window;
 
+pub(crate) use adapted::{Adapted, Wanted as AdaptersWanted};
+pub(crate) use adapters::SCALE as ADAPTERS_SCALE;
 pub use conversation::Conversation;
 pub use generator::TextGenerator;
 pub use options::{Finish, GenerateOptions, Generation, OpenOptions, Progress};

@@ -2,12 +2,13 @@
 
 use super::sampling::Sampling;
 use adead::Context;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Called with the number of a prompt's tokens that are computed, and of all of them.
 pub type Progress = Arc<dyn Fn(usize, usize) + Send + Sync>;
 
-/// How a model is opened. No choice changes a bit of a result, but `context_length` limits what can be computed.
+/// How a model is opened. No choice changes a bit of a result but `adapters`, and `context_length` limits what can be computed.
 #[derive(Clone, Default)]
 pub struct OpenOptions {
     /// The context that computes, on one of its devices ([`Context::undivided`]). `None` opens `device`.
@@ -22,6 +23,9 @@ pub struct OpenOptions {
     pub chunk: Option<usize>,
     /// Called behind every chunk of a prompt.
     pub progress: Option<Progress>,
+    /// A safetensors file of adapters, as `adead train` writes it. What they compute is added to the model's own products, so the
+    /// model's weights stay in blocks.
+    pub adapters: Option<PathBuf>,
 }
 
 impl std::fmt::Debug for OpenOptions {
@@ -33,6 +37,7 @@ impl std::fmt::Debug for OpenOptions {
             .field("context_length", &self.context_length)
             .field("chunk", &self.chunk)
             .field("progress", &self.progress.is_some())
+            .field("adapters", &self.adapters)
             .finish()
     }
 }

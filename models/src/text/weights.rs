@@ -1,5 +1,6 @@
 //! A model's weights: matrices, tables and vectors, which stay as the file has them.
 
+use super::adapters::{Adapter, Adapters};
 use super::blocks;
 use super::fault;
 use crate::gguf::{Gguf, TensorInfo};
@@ -17,11 +18,18 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 pub(crate) struct Weights {
     gguf: Arc<Gguf>,
     path: Arc<PathBuf>,
+    /// What is added to products.
+    adapters: Option<Adapters>,
 }
 
 impl Weights {
     pub fn new(gguf: Arc<Gguf>, path: &Path) -> Weights {
-        Weights { gguf, path: Arc::new(path.to_owned()) }
+        Weights { gguf, path: Arc::new(path.to_owned()), adapters: None }
+    }
+
+    /// Adds what adapters compute to the products of the matrices that have one.
+    pub fn with_adapters(self, adapters: Option<Adapters>) -> Weights {
+        Weights { adapters, ..self }
     }
 
     /// Whether the file has a tensor.
@@ -60,11 +68,13 @@ impl Weights {
             Some(format) => Matrix::Blocks(stored.bytes(outputs)?, format),
             None => Matrix::Floats(Box::new(Floats { stored, layer: OnceLock::new(), making: Mutex::new(()) })),
         };
-        Ok(Linear { matrix, bias, context: context.clone() })
+        let adapter = self.adapters.as_ref().map(|all| all.of(prefix, [outputs, inputs])).transpose()?.flatten();
+        let (name, dims) = (prefix.into(), [outputs, inputs]);
+        Ok(Linear { name, dims, matrix, bias, adapter, context: context.clone() })
     }
 
     /// Returns one matrix with the rows of several, `[sum of outputs, inputs]`, in the memory of a context's only device. `None` if that
-    /// is no GPU, and for matrices of floats, of different formats or with biases.
+    /// is no GPU, and for matrices of floats, of different formats, with biases or with adapters.
     pub fn joined(
         &self,
         prefixes: &[String],
@@ -78,6 +88,9 @@ impl Weights {
         }
         let (mut bytes, mut format) = (Vec::new(), None);
         for (prefix, &outputs) in prefixes.iter().zip(outputs) {
+            if self.adapters.as_ref().is_some_and(|adapters| adapters.contains(prefix)) {
+                return Ok(None);
+            }
             let stored = self.stored(&format!("{prefix}.weight"), &[outputs, inputs])?;
             let own = blocks::format(stored.info.kind());
             if own.is_none() || format.is_some_and(|format| format != own) || self.contains(&format!("{prefix}.bias")) {
@@ -89,7 +102,8 @@ impl Weights {
         let (Some(Some(format)), rows) = (format, outputs.iter().sum::<usize>()) else { return Ok(None) };
         let all = Tensor::from_bytes(&bytes, DType::U8, &[rows, bytes.len() / rows.max(1)])?;
         let matrix = Matrix::Blocks(context.to(&all, &device.id)?, format);
-        Ok(Some(Linear { matrix, bias: None, context: context.clone() }))
+        let (name, dims) = (prefixes.join(", ").into(), [rows, inputs]);
+        Ok(Some(Linear { name, dims, matrix, bias: None, adapter: None, context: context.clone() }))
     }
 
     /// Returns the table of a name, `[rows, width]`.
@@ -127,8 +141,13 @@ impl Stored {
 
 /// A product with a matrix of the file.
 pub(crate) struct Linear {
+    /// The matrix's name in the file, without `.weight`.
+    name: Box<str>,
+    /// Outputs and inputs.
+    dims: [usize; 2],
     matrix: Matrix,
     bias: Option<Tensor>,
+    adapter: Option<Adapter>,
     context: Context,
 }
 
@@ -147,8 +166,26 @@ struct Floats {
 }
 
 impl Linear {
-    /// Computes `x·Wᵀ + bias` for x of `[rows, inputs]`.
+    /// Computes `x·Wᵀ + bias` for x of `[rows, inputs]`, and adds what the adapter computes.
     pub fn apply(&self, x: &Tensor) -> Result<Tensor> {
+        let y = self.product(x)?;
+        match &self.adapter {
+            Some(adapter) => adapter.apply(&self.context, x, &y),
+            None => Ok(y),
+        }
+    }
+
+    /// Returns the matrix's name in the file, without `.weight`.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns the number of outputs and of inputs.
+    pub fn dims(&self) -> [usize; 2] {
+        self.dims
+    }
+
+    fn product(&self, x: &Tensor) -> Result<Tensor> {
         let Floats { stored, layer, making } = match &self.matrix {
             Matrix::Blocks(matrix, format) => {
                 let y = self.context.quantized_matmul(x, matrix, *format)?;
@@ -174,24 +211,32 @@ impl Linear {
 }
 
 impl Linear {
-    /// Whether [`record`](Linear::record) can record it.
+    /// Whether the file has the matrix in blocks. Those alone should be recorded more than once: floats would be copied each time.
     pub fn is_of_blocks(&self) -> bool {
         matches!(self.matrix, Matrix::Blocks(..))
     }
 
-    /// Records the product. `unsupported` for a matrix of floats.
+    /// Records what [`apply`](Linear::apply) computes.
     pub fn record(&self, pipeline: &mut Pipeline, x: Value) -> Result<Value> {
-        let Matrix::Blocks(matrix, format) = &self.matrix else {
-            return Err(Error::new(Status::Unsupported, "a matrix of floats can't be recorded".to_owned()));
-        };
-        let matrix = pipeline.constant(matrix)?;
-        let attrs = Attrs { format: Some(*format), ..Attrs::DEFAULT };
-        let y = pipeline.op(Op::QuantizedMatmul, &attrs, &[Some(x), Some(matrix)])?;
-        match &self.bias {
-            Some(bias) => {
-                let bias = pipeline.constant(bias)?;
-                pipeline.op(Op::Add, &Attrs::DEFAULT, &[Some(y), Some(bias)])
+        let bias = self.bias.as_ref().map(|bias| pipeline.constant(bias)).transpose()?;
+        let y = match &self.matrix {
+            Matrix::Blocks(matrix, format) => {
+                let matrix = pipeline.constant(matrix)?;
+                let attrs = Attrs { format: Some(*format), ..Attrs::DEFAULT };
+                let y = pipeline.op(Op::QuantizedMatmul, &attrs, &[Some(x), Some(matrix)])?;
+                match bias {
+                    Some(bias) => pipeline.op(Op::Add, &Attrs::DEFAULT, &[Some(y), Some(bias)])?,
+                    None => y,
+                }
             }
+            Matrix::Floats(floats) => {
+                let matrix = pipeline.constant(&floats.stored.tensor()?)?;
+                let attrs = Attrs { trans_b: true, ..Attrs::DEFAULT };
+                pipeline.op(Op::Matmul, &attrs, &[Some(x), Some(matrix), None, bias])?
+            }
+        };
+        match &self.adapter {
+            Some(adapter) => adapter.record(pipeline, x, y),
             None => Ok(y),
         }
     }

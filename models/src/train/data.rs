@@ -44,7 +44,10 @@ impl Data {
                 let files: Vec<_> = files.iter().map(|file| job.path(file)).collect();
                 Data::text(&files, *context, *held_out)
             }
-            _ => Err(adead::Error::new(Status::InvalidArgument, "texts need a model of the kind 'gpt'".to_owned())),
+            _ => {
+                let text = "these samples are for a model of another kind, which reads them itself";
+                Err(adead::Error::new(Status::InvalidArgument, text.to_owned()))
+            }
         }
     }
 

@@ -1,7 +1,7 @@
 //! The file of a job.
 
 use super::fault;
-use adead::train::{Optimizer, Rule, Schedule};
+use adead::train::{LossScale, Optimizer, Rule, Schedule};
 use adead::{Result, Status};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
@@ -20,6 +20,10 @@ pub struct Job {
     /// The parts of a batch whose gradients are added up in a tree; a power of two that divides the batch.
     #[serde(default = "one")]
     pub shards: usize,
+    /// The factor of the loss from which gradients are computed.
+    pub loss_scale: Option<LossScaleSpec>,
+    /// What values between layers are rounded to, and the gradients by them.
+    pub storage: Option<StorageSpec>,
     /// Where the samples are.
     pub data: Source,
     /// The network.
@@ -28,6 +32,8 @@ pub struct Job {
     pub optimizer: OptimizerSpec,
     /// Where its state is saved.
     pub checkpoint: Option<Checkpoint>,
+    /// Where what was trained is written at the end: a safetensors file, and for sentences a model's folder.
+    pub result: Option<PathBuf>,
     /// The file's folder.
     #[serde(skip)]
     pub(super) folder: PathBuf,
@@ -61,6 +67,14 @@ pub enum Source {
         #[serde(default = "ten")]
         held_out: usize,
     },
+    /// Pairs of sentences that mean the same: a pair in each line, with a tab between.
+    Pairs {
+        /// The files.
+        files: Vec<PathBuf>,
+        /// One pair in so many is held out.
+        #[serde(default = "ten")]
+        held_out: usize,
+    },
 }
 
 fn ten() -> usize {
@@ -90,6 +104,44 @@ pub enum ModelSpec {
         #[serde(default)]
         dropout: f32,
     },
+    /// A model of sentence-transformers that is trained further, for pairs.
+    Sentences {
+        /// Its folder.
+        folder: PathBuf,
+        /// Tokens of a sentence at most. What is behind them has no effect.
+        length: usize,
+        /// The factor of the cosines in the loss.
+        #[serde(default = "twenty")]
+        scale: f32,
+        /// What is set to 0 in training.
+        #[serde(default)]
+        dropout: f32,
+    },
+    /// Low-rank adapters of a language model, for texts. Its own weights stay as they are.
+    Adapters {
+        /// The model: a GGUF file.
+        file: PathBuf,
+        /// Tokens of a sample.
+        context: usize,
+        /// The rows of the smaller matrices.
+        rank: usize,
+        /// The factor of what the adapters compute is alpha / rank; 2·rank if it is not given.
+        alpha: Option<f32>,
+        /// The matrices of each layer that have adapters.
+        #[serde(default = "query_and_value")]
+        on: Vec<String>,
+        /// What of an adapter's input is set to 0 in training.
+        #[serde(default)]
+        dropout: f32,
+    },
+}
+
+fn query_and_value() -> Vec<String> {
+    ["attn_q", "attn_v"].map(String::from).into()
+}
+
+fn twenty() -> f32 {
+    20.0
 }
 
 /// A layer: `"relu"`, or `{ linear = 128 }`.
@@ -144,6 +196,37 @@ pub enum LossSpec {
     BinaryCrossEntropy,
 }
 
+/// The factor of the loss: `1024`, or `"dynamic"`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(untagged)]
+pub enum LossScaleSpec {
+    /// A power of two.
+    Factor(f32),
+    /// "dynamic": 65536 at first, halved where gradients overflow, doubled after 2000 steps without that.
+    Word(String),
+}
+
+impl LossScaleSpec {
+    /// Returns what a network takes.
+    pub(super) fn scale(&self) -> std::result::Result<LossScale, String> {
+        match self {
+            LossScaleSpec::Factor(factor) => Ok(LossScale::Fixed(*factor)),
+            LossScaleSpec::Word(word) if word == "dynamic" => Ok(LossScale::DYNAMIC),
+            LossScaleSpec::Word(word) => Err(format!("loss_scale is '{word}'; it can be a power of two or 'dynamic'")),
+        }
+    }
+}
+
+/// A type that values are rounded to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StorageSpec {
+    /// 16 bits, 11 of them significant.
+    F16,
+    /// 16 bits with the range of f32, 8 of them significant.
+    Bf16,
+}
+
 /// How the network learns.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -161,6 +244,8 @@ pub struct OptimizerSpec {
     /// adam, adamw: β₁ and β₂.
     #[serde(default = "betas")]
     pub betas: [f64; 2],
+    /// adam, adamw: what is added to the root of the squares' mean; 1e-8 if it is not given.
+    pub eps: Option<f64>,
     /// How much parameters are drawn to 0; 0.01 for adamw if it is not given, else 0.
     pub weight_decay: Option<f64>,
     /// The greatest norm of all gradients.
@@ -221,14 +306,45 @@ impl Job {
         if !shards.is_power_of_two() || batch % shards != 0 {
             return Err(format!("shards is {shards}; it must be a power of two that divides the batch of {batch}"));
         }
+        let (Source::Digits { held_out, .. } | Source::Text { held_out, .. } | Source::Pairs { held_out, .. }) =
+            &self.data;
+        if *held_out < 2 {
+            let text = "it must be at least 2: one sample in so many is held out";
+            return Err(format!("data.held_out is {held_out}; {text}"));
+        }
         match (&self.data, &self.model) {
-            (Source::Digits { held_out, .. } | Source::Text { held_out, .. }, _) if *held_out < 2 => {
-                Err(format!("data.held_out is {held_out}; it must be at least 2: one sample in so many is held out"))
+            (Source::Digits { .. }, ModelSpec::Layers { .. })
+            | (Source::Text { .. }, ModelSpec::Gpt { .. } | ModelSpec::Adapters { .. }) => {}
+            (Source::Pairs { .. }, ModelSpec::Sentences { .. }) if batch / shards < 2 => {
+                let text = "the other pairs are what a pair is told apart from, so there must be 2 or more";
+                return Err(format!("a shard has {} pair of the batch of {batch}; {text}", batch / shards));
             }
-            (Source::Digits { .. }, ModelSpec::Layers { .. }) | (Source::Text { .. }, ModelSpec::Gpt { .. }) => Ok(()),
-            _ => Err("digits need a model of the kind 'layers', and texts one of the kind 'gpt'".into()),
-        }?;
+            (Source::Pairs { .. }, ModelSpec::Sentences { .. }) => {}
+            _ => {
+                let text =
+                    "digits need a model of the kind 'layers', texts one of the kind 'gpt', and pairs one of the kind";
+                return Err(format!("{text} 'sentences'"));
+            }
+        }
+        if self.storage.is_some() && matches!(self.model, ModelSpec::Sentences { .. } | ModelSpec::Adapters { .. }) {
+            return Err("storage is for models of the kinds 'layers' and 'gpt'".into());
+        }
+        self.loss_scale.as_ref().map(LossScaleSpec::scale).transpose()?;
         self.optimizer.optimizer(Some(1)).map(drop)
+    }
+
+    /// Trains another model than the file names. The path is relative to the current folder. `invalid_argument` for a job whose
+    /// model begins from nothing.
+    pub fn set_model(&mut self, path: impl AsRef<Path>) -> Result<()> {
+        let path = std::path::absolute(path.as_ref()).map_err(|error| fault(Status::Io, path.as_ref(), error))?;
+        match &mut self.model {
+            ModelSpec::Sentences { folder: place, .. } | ModelSpec::Adapters { file: place, .. } => *place = path,
+            ModelSpec::Layers { .. } | ModelSpec::Gpt { .. } => {
+                let text = "the job's model begins from nothing; only jobs that train a model further take another one";
+                return Err(adead::Error::new(Status::InvalidArgument, text.to_owned()));
+            }
+        }
+        Ok(())
     }
 
     /// A path of the file, as seen from here.
@@ -251,7 +367,9 @@ impl OptimizerSpec {
             other => return Err(format!("optimizer.kind is '{other}'; it can be sgd, adam or adamw")),
         };
         let rule = match plain.rule {
-            Rule::Adam { eps, decoupled, .. } => Rule::Adam { betas: spec.betas, eps, decoupled },
+            Rule::Adam { eps, decoupled, .. } => {
+                Rule::Adam { betas: spec.betas, eps: spec.eps.unwrap_or(eps), decoupled }
+            }
             rule => rule,
         };
         let schedule = match spec.schedule.as_str() {

@@ -2,14 +2,17 @@
 //!
 //! A job has the same bits on every device and with any number of threads: its weights are a function of the file and the data.
 
+mod adapting;
 mod data;
 mod job;
 mod model;
+mod pairs;
 mod run;
+mod task;
 mod trainer;
 
 pub use data::Data;
-pub use job::{Checkpoint, Job, LayerSpec, LossSpec, ModelSpec, OptimizerSpec, Source};
+pub use job::{Checkpoint, Job, LayerSpec, LossScaleSpec, LossSpec, ModelSpec, OptimizerSpec, Source, StorageSpec};
 pub use model::Sample;
 pub use run::{Epoch, Event, Outcome, RunOptions};
 

@@ -1,11 +1,11 @@
 //! The network that a description says.
 
 use super::Measured;
-use super::job::{LayerSpec, LossSpec, ModelSpec};
+use super::job::{LayerSpec, LossScaleSpec, LossSpec, ModelSpec, StorageSpec};
 use adead::pipeline::Value;
 use adead::train::layers::{self, Heads, Window};
 use adead::train::{Init, Network, losses};
-use adead::{DType, Error, Op, Result, Status, Tensor};
+use adead::{Attrs, Context, DType, Error, Op, Result, Status, Tensor};
 
 /// A recorded network: its loss and its logits.
 pub(super) struct Recorded {
@@ -36,16 +36,39 @@ impl Sample {
     }
 }
 
+/// Begins a network to be trained.
+pub(super) fn network(context: &Context, seed: u64, loss_scale: Option<&LossScaleSpec>) -> Result<Network> {
+    let net = Network::new(context, seed);
+    match loss_scale {
+        Some(scale) => net.with_loss_scale(scale.scale().map_err(|text| Error::new(Status::InvalidArgument, text))?),
+        None => Ok(net),
+    }
+}
+
+/// Rounds values, and the gradients by them.
+fn stored(net: &mut Network, x: Value, storage: Option<StorageSpec>) -> Result<Value> {
+    let Some(storage) = storage else { return Ok(x) };
+    let narrow = match storage {
+        StorageSpec::F16 => DType::F16,
+        StorageSpec::Bf16 => DType::BF16,
+    };
+    let mut to = |dtype: DType, x: Value| net.op_with(Op::Cast, &Attrs { dtype: Some(dtype), ..Attrs::DEFAULT }, &[x]);
+    let x = to(narrow, x)?;
+    to(DType::F32, x)
+}
+
 /// The bytes that texts are made of.
 const BYTES: usize = 256;
 
-/// Records the network for a batch of so many samples of the shape `input`. A decoder's samples have its context's shape.
+/// Records the network for a batch of so many samples of the shape `input`. A decoder's samples have its context's shape. Values between
+/// layers are rounded to `storage`.
 pub(super) fn record(
     net: &mut Network,
     spec: &ModelSpec,
     input: &[usize],
     loss: LossSpec,
     batch: usize,
+    storage: Option<StorageSpec>,
 ) -> Result<Recorded> {
     let invalid = |text: String| Err(Error::new(Status::InvalidArgument, text));
     let (dtype, dims) = match spec {
@@ -54,6 +77,11 @@ pub(super) fn record(
         ModelSpec::Gpt { context, .. } => {
             return invalid(format!("input is {input:?}; samples of a gpt are its context, [{context}]"));
         }
+        ModelSpec::Sentences { .. } | ModelSpec::Adapters { .. } => {
+            return invalid(
+                "models of the kinds 'sentences' and 'adapters' are trained by jobs, not with arrays".into(),
+            );
+        }
     };
     let x = net.input(dtype, &[&[batch][..], &dims].concat())?;
     let logits = match spec {
@@ -61,6 +89,9 @@ pub(super) fn record(
             let mut value = x;
             for (number, layer) in layers.iter().enumerate() {
                 value = one(net, layer, number, value)?;
+                if number + 1 < layers.len() {
+                    value = stored(net, value, storage)?;
+                }
             }
             value
         }
@@ -71,13 +102,16 @@ pub(super) fn record(
             let positions = net.parameter("positions.weight", &[*context, *width], &Init::Normal(0.02))?;
             let mut x = net.op(Op::Add, &[words, positions])?;
             x = net.dropout(x, *dropout)?;
+            x = stored(net, x, storage)?;
             for number in 0..*layers {
                 let heads = Heads { count: *heads, causal: true };
                 x = layers::transformer_block(net, &format!("blocks.{number}"), x, heads, 4 * width, *dropout)?;
+                x = stored(net, x, storage)?;
             }
             let x = layers::layer_norm(net, "norm", x, 1e-5)?;
             layers::linear_without_bias(net, "head", x, BYTES)?
         }
+        ModelSpec::Sentences { .. } | ModelSpec::Adapters { .. } => unreachable!("it was refused above"),
     };
     let outputs = net.dims(logits)?.split_off(1);
     let (target, targets) = match (loss, outputs.split_last()) {

@@ -1,9 +1,9 @@
 //! A job's run.
 
-use super::data::{Data, SIDE};
 use super::fault;
-use super::job::{Job, LossSpec, ModelSpec};
-use super::model::{Measure, record};
+use super::job::Job;
+use super::model::network;
+use super::task;
 use adead::train::ranks::Transport;
 use adead::train::{Network, Predictor, Trainer};
 use adead::{Context, Error, Result, Status, Tensor};
@@ -77,25 +77,24 @@ impl Job {
     ) -> Result<Outcome> {
         let RunOptions { resume, ranks } = options;
         let first = ranks.as_ref().is_none_or(|ranks| ranks.rank() == 0);
-        let data = Data::read(self)?;
-        let per_epoch = (data.len() / self.batch) as u64;
+        let task = task::of(self)?;
+        let per_epoch = (task.samples() / self.batch) as u64;
         if per_epoch == 0 {
-            let text = format!("a batch of {} is more than the {} samples to train with", self.batch, data.len());
+            let text = format!("a batch of {} is more than the {} samples to train with", self.batch, task.samples());
             return Err(Error::new(Status::InvalidArgument, text));
         }
         let steps = per_epoch * u64::from(self.epochs);
         let optimizer =
             self.optimizer.optimizer(Some(steps)).map_err(|text| Error::new(Status::InvalidArgument, text))?;
-        let input: &[usize] = if let ModelSpec::Layers { .. } = self.model { &[1, SIDE, SIDE] } else { &[] };
-        let mut net = Network::new(context, self.seed);
-        let recorded = record(&mut net, &self.model, input, LossSpec::CrossEntropy, self.batch / self.shards)?;
+        let mut net = network(context, self.seed, self.loss_scale.as_ref())?;
+        let (loss, _) = task.record(&mut net, self.batch / self.shards)?;
         let mut trainer = match self.shards {
-            1 if ranks.is_none() => Trainer::new(net, recorded.loss, optimizer)?,
-            shards => Trainer::in_shards(net, recorded.loss, optimizer, shards)?,
+            1 if ranks.is_none() => Trainer::new(net, loss, optimizer)?,
+            shards => Trainer::in_shards(net, loss, optimizer, shards)?,
         };
         let mut net = Network::for_prediction(context);
-        let recorded = record(&mut net, &self.model, input, LossSpec::CrossEntropy, self.batch)?;
-        let predictor = Predictor::new(net, &[recorded.logits])?;
+        let (_, found) = task.record(&mut net, self.batch)?;
+        let predictor = Predictor::new(net, &[found])?;
         let file = self.checkpoint.as_ref().map(|checkpoint| (self.path(&checkpoint.file), checkpoint.every.max(1)));
         if let Some((file, _)) = file.as_ref().filter(|(file, _)| resume && first && file.exists()) {
             trainer.load(file)?;
@@ -111,10 +110,10 @@ impl Job {
         let begin = (trainer.steps() / per_epoch) as u32 + 1;
         for number in begin..=self.epochs {
             let (start, mut sum) = (Instant::now(), 0.0);
-            let order = trainer.order(number, data.len());
+            let order = trainer.order(number, task.samples());
             for numbers in order.chunks_exact(self.batch) {
                 let numbers = &numbers[own.start * shard..own.end * shard];
-                let [x, targets] = data.batch(numbers, Some(trainer.steps()))?;
+                let [x, targets] = task.batch(numbers, Some(trainer.steps()))?;
                 let loss = trainer.step(&[&x, &targets])?;
                 sum += f64::from(loss);
                 tell(&Event::Step { epoch: number, step: trainer.steps(), steps, loss })?;
@@ -122,11 +121,10 @@ impl Job {
             if !first {
                 continue;
             }
-            let held_out = measure(&predictor, &parameters(&trainer), &data, self.batch)?;
+            let held_out = task.measure(&predictor, &parameters(&trainer), self.batch)?;
             if let Some((file, _)) = file.as_ref().filter(|(_, every)| number % every == 0 || number == self.epochs) {
                 trainer.save(file)?;
             }
-            let held_out = held_out.mean();
             let epoch = Epoch {
                 number,
                 loss: sum / per_epoch as f64,
@@ -137,25 +135,15 @@ impl Job {
             tell(&Event::Epoch(epoch.clone()))?;
             epochs.push(epoch);
         }
-        let (steps, device) = (trainer.steps(), trainer.device().to_owned());
-        Ok(Outcome { epochs, steps, parameters: parameters(&trainer), device })
+        let (steps, device, parameters) = (trainer.steps(), trainer.device().to_owned(), parameters(&trainer));
+        if let Some(result) = self.result.as_ref().filter(|_| first) {
+            task.save(&self.path(result), &parameters)?;
+        }
+        Ok(Outcome { epochs, steps, parameters, device })
     }
 }
 
 /// What is measured: the averages, where there are some.
 fn parameters(trainer: &Trainer) -> Vec<(String, Tensor)> {
     trainer.averages().unwrap_or_else(|| trainer.parameters())
-}
-
-/// Measures the held-out samples. The last batch is filled up with its last sample, which counts once.
-fn measure(predictor: &Predictor, parameters: &[(String, Tensor)], data: &Data, batch: usize) -> Result<Measure> {
-    let mut measure = Measure::default();
-    let all: Vec<usize> = (0..data.held_out()).collect();
-    for numbers in all.chunks(batch) {
-        let mut full = numbers.to_vec();
-        full.resize(batch, numbers[numbers.len() - 1]);
-        let [x, targets] = data.batch(&full, None)?;
-        measure.add(&predictor.run(parameters, &[&x, &targets])?[0], &targets, numbers.len())?;
-    }
-    Ok(measure)
 }

@@ -1,7 +1,7 @@
 //! A network described by data, trained with arrays: what other languages than Rust train with.
 
-use super::job::{LossSpec, ModelSpec, OptimizerSpec};
-use super::model::{Measure, Sample, record};
+use super::job::{LossScaleSpec, LossSpec, ModelSpec, OptimizerSpec, StorageSpec};
+use super::model::{Measure, Sample, network, record};
 use super::{Measured, hash};
 use adead::train::ranks::Transport;
 use adead::train::{self, Network, Predictor};
@@ -43,6 +43,10 @@ pub struct Description {
     pub seed: u64,
     /// The steps of the whole training, which a schedule needs.
     pub steps: Option<u64>,
+    /// The factor of the loss from which gradients are computed.
+    pub loss_scale: Option<LossScaleSpec>,
+    /// What values between layers are rounded to, and the gradients by them.
+    pub storage: Option<StorageSpec>,
 }
 
 fn one() -> usize {
@@ -77,21 +81,22 @@ pub struct Trainer {
 impl Trainer {
     /// Compiles a training on a context. `invalid_argument` and `shape_mismatch` for a description that makes no network.
     pub fn new(context: &Context, description: &Description) -> Result<Trainer> {
-        let Description { model, input, loss, optimizer, batch, shards, seed, steps } = description;
+        let Description { model, input, loss, optimizer, batch, shards, seed, steps, loss_scale, storage } =
+            description;
         if *batch == 0 || !shards.is_power_of_two() || batch % shards != 0 {
             return invalid(format!(
                 "batch is {batch} and shards {shards}; shards must be a power of two that divides the batch"
             ));
         }
         let optimizer = optimizer.optimizer(*steps).or_else(invalid)?;
-        let mut net = Network::new(context, *seed);
-        let recorded = record(&mut net, model, input, *loss, batch / shards)?;
+        let mut net = network(context, *seed, loss_scale.as_ref())?;
+        let recorded = record(&mut net, model, input, *loss, batch / shards, *storage)?;
         let inner = match shards {
             1 => train::Trainer::new(net, recorded.loss, optimizer)?,
             _ => train::Trainer::in_shards(net, recorded.loss, optimizer, *shards)?,
         };
         let mut net = Network::for_prediction(context);
-        let recorded = record(&mut net, model, input, *loss, *batch)?;
+        let recorded = record(&mut net, model, input, *loss, *batch, *storage)?;
         Ok(Trainer {
             predictor: Predictor::new(net, &[recorded.logits])?,
             sample: recorded.sample,
@@ -204,6 +209,16 @@ impl Trainer {
     /// Steps so far.
     pub fn steps(&self) -> u64 {
         self.inner.steps()
+    }
+
+    /// The factor of the loss at the next step, if the description has a loss scale.
+    pub fn loss_scale(&self) -> Option<f32> {
+        self.inner.loss_scale()
+    }
+
+    /// Steps that were skipped, because their gradients were not finite.
+    pub fn skipped(&self) -> u64 {
+        self.inner.skipped()
     }
 
     /// The device that trains.

@@ -12,6 +12,32 @@ mod backend;
 use adead::{Context, ContextOptions, Status};
 use std::path::{Path, PathBuf};
 
+/// A folder that is gone at the end of a test.
+pub struct Scratch(pub PathBuf);
+
+impl Scratch {
+    pub fn new(name: &str) -> Scratch {
+        let folder = std::env::temp_dir().join(format!("adead-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        Scratch(folder)
+    }
+
+    pub fn path(&self, file: &str) -> PathBuf {
+        self.0.join(file)
+    }
+
+    pub fn write(&self, file: &str, text: &str) -> PathBuf {
+        std::fs::write(self.path(file), text).unwrap();
+        self.path(file)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
 /// A file of `tests/sentences`.
 pub fn shared(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/sentences").join(name)

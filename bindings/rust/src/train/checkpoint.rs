@@ -1,5 +1,6 @@
 //! Checkpoints: a trainer's state in a safetensors file.
 
+use super::scaling::STATE;
 use super::trainer::Trainer;
 use crate::nn::Weights;
 use adead_core::{Error, Result, Status, Tensor};
@@ -11,6 +12,9 @@ use std::path::Path;
 /// The numbers of a trainer in a checkpoint: the step and the seed, in words of 16 bits, lowest first, which f32 has exactly.
 const COUNTERS: &str = "training.counters";
 
+/// The state of the loss scale, where the trainer has one.
+const SCALE: &str = "training.scale";
+
 fn words(numbers: [u64; 2]) -> Vec<f32> {
     numbers.iter().flat_map(|number| (0..4).map(move |word| (number >> (16 * word) & 0xffff) as f32)).collect()
 }
@@ -20,7 +24,7 @@ fn numbers(words: &[f32]) -> [u64; 2] {
 }
 
 impl Trainer {
-    /// Writes the parameters, the optimiser's tensors and the step to a safetensors file, which replaces an older one at once.
+    /// Writes the parameters, the optimiser's tensors, the step and the loss scale to a safetensors file, which replaces an older one at once.
     /// Parameters have their own names, so the file is also a file of weights. `io` if it can't be written,
     /// `invalid_argument` between the shards of a batch.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
@@ -32,7 +36,10 @@ impl Trainer {
         let mut tensors = self.parameters();
         tensors.extend(self.named_states().into_iter().zip(self.states.iter().cloned()));
         tensors.push((COUNTERS.into(), counters));
-        write(path.as_ref(), &mut tensors)
+        if let Some(scaling) = &self.scaling {
+            tensors.push((SCALE.into(), scaling.tensor()?));
+        }
+        write_tensors(path, &tensors)
     }
 
     /// Continues from a checkpoint of a trainer of the same network and optimiser: the next steps have the bits that they would
@@ -55,23 +62,30 @@ impl Trainer {
         let states = self.named_states();
         let states =
             states.iter().zip(&self.states).map(|(name, tensor)| read(name, tensor)).collect::<Result<Vec<_>>>()?;
-        (self.parameters, self.states, self.step) = (parameters, states, step);
+        let scaling = self.scaling.map(|own| own.read(&weights.tensor(SCALE, &[STATE])?)).transpose()?;
+        (self.parameters, self.states, self.step, self.scaling) = (parameters, states, step, scaling);
         Ok(())
     }
 }
 
-/// Writes tensors of f32 sorted by name.
-fn write(path: &Path, tensors: &mut [(String, Tensor)]) -> Result<()> {
-    tensors.sort_by(|a, b| a.0.cmp(&b.0));
-    let (mut header, mut end) = (String::from("{"), 0);
-    for (i, (name, tensor)) in tensors.iter().enumerate() {
+/// Writes tensors of f32 to a safetensors file, sorted by name. The file replaces an older one at once. Its metadata say that the tensors
+/// have PyTorch's order of dimensions, as Hugging Face's libraries demand.
+///
+/// # Errors
+/// `io` if it can't be written, `dtype_mismatch` for a tensor of other elements.
+pub fn write_tensors(path: impl AsRef<Path>, tensors: &[(String, Tensor)]) -> Result<()> {
+    let path = path.as_ref();
+    let mut sorted: Vec<&(String, Tensor)> = tensors.iter().collect();
+    sorted.sort_by(|a, b| a.0.cmp(&b.0));
+    let values = sorted.iter().map(|(_, tensor)| tensor.as_slice::<f32>()).collect::<Result<Vec<_>>>()?;
+    let (mut header, mut end) = (String::from("{\"__metadata__\":{\"format\":\"pt\"}"), 0);
+    for (name, tensor) in &sorted {
         let begin = end;
         end += 4 * tensor.shape().elements();
-        let comma = if i > 0 { "," } else { "" };
         let dims = tensor.dims();
         let _ = write!(
             header,
-            "{comma}{}:{{\"dtype\":\"F32\",\"shape\":{dims:?},\"data_offsets\":[{begin},{end}]}}",
+            ",{}:{{\"dtype\":\"F32\",\"shape\":{dims:?},\"data_offsets\":[{begin},{end}]}}",
             quoted(name)
         );
     }
@@ -86,11 +100,8 @@ fn write(path: &Path, tensors: &mut [(String, Tensor)]) -> Result<()> {
         let mut file = BufWriter::new(File::create(unfinished)?);
         file.write_all(&(header.len() as u64).to_le_bytes())?;
         file.write_all(header.as_bytes())?;
-        for (_, tensor) in &*tensors {
-            let values = tensor.as_slice::<f32>().map_err(|error| std::io::Error::other(error.to_string()))?;
-            for value in values {
-                file.write_all(&value.to_le_bytes())?;
-            }
+        for value in values.iter().flat_map(|values| values.iter()) {
+            file.write_all(&value.to_le_bytes())?;
         }
         file.into_inner()?.sync_all()?;
         fs::rename(unfinished, path)

@@ -1,11 +1,62 @@
 //! What trainers of several ranks say to each other.
 
 use super::ranks::Transport;
-use super::tree::{Node, nodes_of, root, shards_of};
+use super::trainer::{Trainer, invalid};
+use super::tree::{Node, Nodes, nodes_of, root, shards_of};
+use super::whole::Whole;
 use adead_core::{Context, Error, Result, Shape, Status, Tensor};
+use std::ops::Range;
 
-fn invalid<T>(text: String) -> Result<T> {
-    Err(Error::new(Status::InvalidArgument, text))
+impl Trainer {
+    /// Trains together with other processes from here on. All take the parameters, the optimiser's tensors and the step of rank 0.
+    /// Each is given the shards of [`Trainer::own_shards`] alone, in their order.
+    ///
+    /// # Errors
+    /// `invalid_argument` if the trainer was not made [`in_shards`](Trainer::in_shards), if there are more ranks than shards, in the
+    /// middle of a batch, or if the ranks' networks, optimisers or seeds differ. `io` if a rank is lost.
+    pub fn join(&mut self, mut ranks: Box<dyn Transport>) -> Result<()> {
+        let size = ranks.size();
+        if matches!(self.whole, Whole::Once(_)) || size > self.shards {
+            return invalid(format!("{size} ranks for a batch of {} shards; `in_shards` cuts it", self.shards));
+        }
+        if self.accumulated() > 0 {
+            return invalid("a batch is under way: apply it before the trainer joins ranks".into());
+        }
+        compare(ranks.as_mut(), &self.description())?;
+        let scaling = self.scaling.map(|scaling| scaling.tensor()).transpose()?;
+        let tensors: Vec<Tensor> = self.parameters.iter().chain(&self.states).chain(&scaling).cloned().collect();
+        let (step, mut tensors) = share(ranks.as_mut(), self.step, &tensors)?;
+        let scaling = match (self.scaling, tensors.pop_if(|_| scaling.is_some())) {
+            (Some(own), Some(theirs)) => Some(own.read(&theirs)?),
+            _ => None,
+        };
+        let mut tensors = tensors.iter().map(|tensor| self.placed(tensor)).collect::<Result<Vec<_>>>()?;
+        self.states = tensors.split_off(self.parameters.len());
+        (self.parameters, self.step, self.scaling) = (tensors, step, scaling);
+        self.own = shards_of(ranks.rank(), size, self.shards);
+        let Whole::Shards { partial, .. } = &mut self.whole else { unreachable!("it was looked at above") };
+        *partial = Nodes::new(self.own.start);
+        self.ranks = Some(ranks);
+        Ok(())
+    }
+
+    /// The shards of a batch that are this trainer's: all, unless it has joined ranks.
+    pub fn own_shards(&self) -> Range<usize> {
+        self.own.clone()
+    }
+
+    /// What ranks must have in common, line by line.
+    fn description(&self) -> String {
+        let mut text = format!("shards {}\nseed {}\n{:?}\n", self.shards, self.seed(), self.optimizer);
+        text += &self.scaling.map_or(String::new(), |scaling| format!("{:?}\n", scaling.rule));
+        for input in &self.inputs {
+            text += &format!("input {} {}\n", input.dtype, input.shape);
+        }
+        for (name, tensor) in self.names.iter().zip(&self.parameters) {
+            text += &format!("{name} {:?}\n", tensor.dims());
+        }
+        text
+    }
 }
 
 /// Returns an error unless all ranks have the same text. It has the first line that differs.

@@ -38,11 +38,15 @@ mod optimizer;
 mod random;
 pub mod ranks;
 mod replay;
+mod scaling;
 mod schedule;
 mod trainer;
 mod tree;
+mod whole;
 
+pub use checkpoint::write_tensors;
 pub use network::{Init, Network, Predictor};
 pub use optimizer::{Optimizer, Rule};
+pub use scaling::LossScale;
 pub use schedule::Schedule;
 pub use trainer::Trainer;

@@ -2,6 +2,7 @@
 
 use super::random;
 use super::replay::{Replay, Slot};
+use super::scaling::LossScale;
 use crate::nn::Weights;
 use adead_core::pipeline::{Pipeline, Value};
 use adead_core::{Attrs, Context, DType, Error, Meta, Op, Result, Status, Tensor};
@@ -37,6 +38,7 @@ pub struct Network {
     /// The batch's tensors.
     pub(super) inputs: Vec<Meta>,
     pub(super) seed: u64,
+    pub(super) loss_scale: Option<LossScale>,
     training: bool,
     weights: Option<Weights>,
 }
@@ -54,6 +56,7 @@ impl Network {
             slots: Vec::new(),
             inputs: Vec::new(),
             seed,
+            loss_scale: None,
             training: true,
             weights: None,
         }
@@ -69,6 +72,13 @@ impl Network {
     pub fn with_weights(mut self, weights: &Weights) -> Network {
         self.weights = Some(weights.clone());
         self
+    }
+
+    /// Computes gradients from the loss times a factor, and divides them by it. `invalid_argument` for a factor that is no power of two
+    /// from 2⁻²⁴ to 2²⁴.
+    pub fn with_loss_scale(mut self, scale: LossScale) -> Result<Network> {
+        self.loss_scale = Some(scale.check()?);
+        Ok(self)
     }
 
     /// Whether the network is recorded to be trained.

@@ -21,6 +21,9 @@ pub(super) enum Slot {
     State(usize),
     /// A number that the optimiser computes for each step.
     Number(usize),
+    /// The factor of the loss, and 1 divided by it.
+    Scale,
+    Unscale,
 }
 
 /// A compiled pipeline and what its inputs receive.

@@ -1,56 +1,40 @@
 //! A trainer: a network with its gradients and an optimiser, compiled once and replayed for each batch.
 
 use super::joined;
-use super::network::{Network, Parameter, check_batch};
+use super::network::{Network, check_batch};
 use super::optimizer::Optimizer;
 use super::random;
 use super::ranks::Transport;
-use super::replay::{Replay, Slot};
-use super::tree::{Nodes, shards_of};
+use super::replay::Slot;
+use super::scaling::Scaling;
+use super::whole::Whole;
 use adead_core::pipeline::Value;
-use adead_core::{Context, DType, Error, Meta, Op, Result, Shape, Status, Tensor};
+use adead_core::{Context, DType, Error, Meta, Result, Shape, Status, Tensor};
 use std::ops::Range;
 
 /// Trains a network. A step's bits are a function of the parameters, the batch, the seed and the step's number.
 pub struct Trainer {
-    context: Context,
-    optimizer: Optimizer,
+    pub(super) context: Context,
+    pub(super) optimizer: Optimizer,
     seed: u64,
-    names: Vec<String>,
+    pub(super) names: Vec<String>,
     /// A batch's tensors, of one shard.
-    inputs: Vec<Meta>,
-    shards: usize,
+    pub(super) inputs: Vec<Meta>,
+    pub(super) shards: usize,
     /// The shards of the batch that this trainer computes: all, unless it has joined ranks.
-    own: Range<usize>,
-    ranks: Option<Box<dyn Transport>>,
-    whole: Whole,
+    pub(super) own: Range<usize>,
+    pub(super) ranks: Option<Box<dyn Transport>>,
+    pub(super) whole: Whole,
     pub(super) parameters: Vec<Tensor>,
     /// The optimiser's tensors: those of the first parameter, then those of the next one.
     pub(super) states: Vec<Tensor>,
     pub(super) step: u64,
+    pub(super) scaling: Option<Scaling>,
     /// The results beside the loss, of the last step.
     results: Vec<Tensor>,
 }
 
-/// How a step is computed.
-enum Whole {
-    /// The loss, the results and the new parameters and states at once.
-    Once(Box<Replay>),
-    /// The loss, the results and the gradients of each shard; then, from the sum of the gradients, the rest.
-    Shards { gradients: Box<Replay>, update: Box<Replay>, partial: Nodes<Vec<Tensor>> },
-}
-
-impl Whole {
-    /// The pipeline that computes first.
-    fn first(&self) -> &Replay {
-        match self {
-            Whole::Once(replay) => replay,
-            Whole::Shards { gradients, .. } => gradients,
-        }
-    }
-}
-
-fn invalid<T>(text: String) -> Result<T> {
+pub(super) fn invalid<T>(text: String) -> Result<T> {
     Err(Error::new(Status::InvalidArgument, text))
 }
 
@@ -77,7 +61,7 @@ impl Trainer {
     }
 
     fn with(
-        mut network: Network,
+        network: Network,
         loss: Value,
         results: &[Value],
         optimizer: Optimizer,
@@ -90,7 +74,6 @@ impl Trainer {
             return invalid("the network has no parameters".into());
         }
         let context = network.pipeline.context().clone();
-        let values: Vec<Value> = network.parameters.iter().map(|parameter| parameter.value).collect();
         for parameter in &network.parameters {
             if !network.pipeline.has_gradient(loss, parameter.value)? {
                 let name = &parameter.name;
@@ -99,27 +82,13 @@ impl Trainer {
                 ));
             }
         }
-        let gradients = network.pipeline.gradients(loss, &values)?;
-        network.pipeline.output(loss)?;
-        results.iter().try_for_each(|&result| network.pipeline.output(result))?;
-        let whole = match shards {
-            None => {
-                let (new, states) =
-                    optimizer.record(&mut network.pipeline, &mut network.slots, &network.parameters, &gradients)?;
-                new.iter().chain(&states).try_for_each(|&value| network.pipeline.output(value))?;
-                Whole::Once(Box::new(Replay::new(network.pipeline, network.slots)?))
-            }
-            Some(shards) => {
-                gradients.iter().try_for_each(|&gradient| network.pipeline.output(gradient))?;
-                let first = Replay::new(network.pipeline, network.slots)?;
-                let update = update(&context, &network.parameters, &optimizer, shards)?;
-                Whole::Shards { gradients: Box::new(first), update: Box::new(update), partial: Nodes::new(0) }
-            }
-        };
+        let (parameters, inputs, seed) = (network.parameters.clone(), network.inputs.clone(), network.seed);
+        let scaling = network.loss_scale.map(Scaling::new);
+        let whole = Whole::new(network, loss, results, &optimizer, shards)?;
         let device = whole.first().device().to_owned();
         let place = |tensor: &Tensor| placed(&context, &device, tensor);
         let mut states = Vec::new();
-        for parameter in &network.parameters {
+        for parameter in &parameters {
             for name in optimizer.states() {
                 states.push(match name {
                     "average" => place(&parameter.tensor)?,
@@ -128,13 +97,14 @@ impl Trainer {
             }
         }
         Ok(Trainer {
-            parameters: network.parameters.iter().map(|parameter| place(&parameter.tensor)).collect::<Result<_>>()?,
-            names: network.parameters.into_iter().map(|parameter| parameter.name).collect(),
+            parameters: parameters.iter().map(|parameter| place(&parameter.tensor)).collect::<Result<_>>()?,
+            names: parameters.into_iter().map(|parameter| parameter.name).collect(),
             shards: shards.unwrap_or(1),
             own: 0..shards.unwrap_or(1),
             ranks: None,
-            inputs: network.inputs,
-            seed: network.seed,
+            inputs,
+            seed,
+            scaling,
             context,
             optimizer,
             whole,
@@ -161,10 +131,25 @@ impl Trainer {
         let states = found.split_off(found.len() - self.states.len());
         let parameters = found.split_off(found.len() - self.parameters.len());
         self.check(loss, &parameters)?;
-        self.results = found.split_off(1);
-        (self.parameters, self.states) = (parameters, states);
-        self.step += 1;
+        let finite = self.scaling.and_then(|_| found.pop());
+        let results = found.split_off(1);
+        self.take(finite, parameters, states)?;
+        self.results = results;
         Ok(loss)
+    }
+
+    /// Ends a step: takes what it computed, unless its gradients are not finite.
+    fn take(&mut self, finite: Option<Tensor>, parameters: Vec<Tensor>, states: Vec<Tensor>) -> Result<()> {
+        let finite = finite.map_or(Ok(0.0), |finite| number(&finite))?;
+        match &mut self.scaling {
+            Some(scaling) if finite != 0.0 => scaling.skip()?,
+            scaling => {
+                scaling.iter_mut().for_each(Scaling::made);
+                (self.parameters, self.states) = (parameters, states);
+            }
+        }
+        self.step += 1;
+        Ok(())
     }
 
     /// Computes the gradients of the next shards of a batch, one or more of them behind each other in every tensor, and adds them
@@ -252,60 +237,16 @@ impl Trainer {
         let Whole::Shards { update, .. } = &self.whole else { unreachable!("it was looked at above") };
         let loss = number(&sum[0])? / self.shards as f32;
         let mut parameters = update.run(|slot| self.operand(slot, &[], 0, &sum[1..]))?;
+        let finite = self.scaling.map(|_| parameters.remove(0));
         let states = parameters.split_off(self.parameters.len());
         self.check(loss, &parameters)?;
-        (self.parameters, self.states) = (parameters, states);
-        self.step += 1;
+        self.take(finite, parameters, states)?;
         Ok(loss)
     }
 
     /// What has the number of shards that an error names.
     fn has(&self) -> &'static str {
         if self.ranks.is_some() { "this rank's part of a batch has" } else { "a batch has" }
-    }
-
-    /// Trains together with other processes from here on. All take the parameters, the optimiser's tensors and the step of rank 0.
-    /// Each is given the shards of [`Trainer::own_shards`] alone, in their order.
-    ///
-    /// # Errors
-    /// `invalid_argument` if the trainer was not made [`in_shards`](Trainer::in_shards), if there are more ranks than shards, in the
-    /// middle of a batch, or if the ranks' networks, optimisers or seeds differ. `io` if a rank is lost.
-    pub fn join(&mut self, mut ranks: Box<dyn Transport>) -> Result<()> {
-        let size = ranks.size();
-        if matches!(self.whole, Whole::Once(_)) || size > self.shards {
-            return invalid(format!("{size} ranks for a batch of {} shards; `in_shards` cuts it", self.shards));
-        }
-        if self.accumulated() > 0 {
-            return invalid("a batch is under way: apply it before the trainer joins ranks".into());
-        }
-        joined::compare(ranks.as_mut(), &self.description())?;
-        let tensors: Vec<Tensor> = self.parameters.iter().chain(&self.states).cloned().collect();
-        let (step, tensors) = joined::share(ranks.as_mut(), self.step, &tensors)?;
-        let mut tensors = tensors.iter().map(|tensor| self.placed(tensor)).collect::<Result<Vec<_>>>()?;
-        self.states = tensors.split_off(self.parameters.len());
-        (self.parameters, self.step) = (tensors, step);
-        self.own = shards_of(ranks.rank(), size, self.shards);
-        let Whole::Shards { partial, .. } = &mut self.whole else { unreachable!("it was looked at above") };
-        *partial = Nodes::new(self.own.start);
-        self.ranks = Some(ranks);
-        Ok(())
-    }
-
-    /// The shards of a batch that are this trainer's: all, unless it has joined ranks.
-    pub fn own_shards(&self) -> Range<usize> {
-        self.own.clone()
-    }
-
-    /// What ranks must have in common, line by line.
-    fn description(&self) -> String {
-        let mut text = format!("shards {}\nseed {}\n{:?}\n", self.shards, self.seed, self.optimizer);
-        for input in &self.inputs {
-            text += &format!("input {} {}\n", input.dtype, input.shape);
-        }
-        for (name, tensor) in self.names.iter().zip(&self.parameters) {
-            text += &format!("{name} {:?}\n", tensor.dims());
-        }
-        text
     }
 
     /// Brings a tensor to where the trainer computes.
@@ -324,7 +265,12 @@ impl Trainer {
                 let number = number + ((shard as u32) << 16);
                 random::dropout(self.seed, number, self.step as u32, dims, *probability)
             }
-            Slot::Number(i) => Tensor::new(&[self.optimizer.numbers(self.step + 1)[*i]], &[]),
+            Slot::Number(i) => {
+                let made = self.step - self.skipped();
+                Tensor::new(&[self.optimizer.numbers(made + 1)[*i]], &[])
+            }
+            Slot::Scale => Tensor::new(&[self.loss_scale().unwrap_or(1.0)], &[]),
+            Slot::Unscale => Tensor::new(&[1.0 / self.loss_scale().unwrap_or(1.0)], &[]),
         }
     }
 
@@ -356,6 +302,16 @@ impl Trainer {
     /// Returns the number of steps so far.
     pub fn steps(&self) -> u64 {
         self.step
+    }
+
+    /// Returns the factor of the loss at the next step, if the network has a loss scale.
+    pub fn loss_scale(&self) -> Option<f32> {
+        self.scaling.map(|scaling| scaling.factor)
+    }
+
+    /// Returns the number of steps that were skipped, because their gradients were not finite.
+    pub fn skipped(&self) -> u64 {
+        self.scaling.map_or(0, |scaling| scaling.skipped)
     }
 
     /// Returns the optimiser.
@@ -409,24 +365,4 @@ fn number(tensor: &Tensor) -> Result<f32> {
         [number] => Ok(*number),
         _ => invalid("a loss has one element".into()),
     }
-}
-
-/// The optimiser's step from the sum of the shards' gradients.
-fn update(context: &Context, parameters: &[Parameter], optimizer: &Optimizer, shards: usize) -> Result<Replay> {
-    let mut pipeline = context.pipeline();
-    let (mut slots, mut own, mut gradients) = (Vec::new(), Vec::new(), Vec::new());
-    for (i, parameter) in parameters.iter().enumerate() {
-        let value = pipeline.input(DType::F32, parameter.tensor.dims())?;
-        slots.push(Slot::Parameter(i));
-        own.push(Parameter { value, ..parameter.clone() });
-    }
-    let part = pipeline.constant(&Tensor::new(&[1.0 / shards as f32], &[])?)?;
-    for (i, parameter) in parameters.iter().enumerate() {
-        let sum = pipeline.input(DType::F32, parameter.tensor.dims())?;
-        slots.push(Slot::Gradient(i));
-        gradients.push(pipeline.op(Op::Mul, &Default::default(), &[Some(sum), Some(part)])?);
-    }
-    let (new, states) = optimizer.record(&mut pipeline, &mut slots, &own, &gradients)?;
-    new.iter().chain(&states).try_for_each(|&value| pipeline.output(value))?;
-    Replay::new(pipeline, slots)
 }

@@ -61,7 +61,8 @@ class Trainer:
     targets are classes (int64), "mse" or "binary_cross_entropy", whose targets are float32 and have the shape of the outputs.
     ``batch`` is the number of samples of a step, ``shards`` the number of parts of a batch whose gradients are added up in a tree,
     ``seed`` that of parameters, dropout and the order of samples. ``steps`` is the length of the whole training, which a schedule
-    needs. ``device``, ``threads``, ``isa`` and ``precision`` are as for ``SentenceEncoder``.
+    needs. ``storage`` is the type that values between layers are rounded to, and ``loss_scale`` the factor of the loss from which
+    gradients are computed: a power of two or "dynamic". ``device``, ``threads``, ``isa`` and ``precision`` are as for ``SentenceEncoder``.
 
     ``adead.InvalidArgumentError`` and ``adead.ShapeMismatchError`` for a description that makes no network. Threads may share a
     trainer: one call at a time computes.
@@ -78,6 +79,8 @@ class Trainer:
         shards: int = 1,
         seed: int = 0,
         steps: int | None = None,
+        storage: Literal["f16", "bf16"] | None = None,
+        loss_scale: float | Literal["dynamic"] | None = None,
         device: str | None = None,
         threads: int | None = None,
         isa: str | None = None,
@@ -95,6 +98,8 @@ class Trainer:
             "shards": shards,
             "seed": seed,
             "steps": steps,
+            "storage": storage,
+            "loss_scale": loss_scale,
         }
         pointer, options = c_void_p(), context_options(isa, threads, precision)
         name = None if device is None else argument(device)
