@@ -1,7 +1,7 @@
 //! Packs the operations' kernels for the library; `src/hal/lzma.rs` unpacks them, `src/hal/vulkan/shaders.rs` what is in Vulkan's.
 //!
-//! CUDA's machine code is packed together, because families share instructions, and is unpacked when the first of it is used. Its PTX is
-//! packed by family. Vulkan's become a ninth of their size: words of a kind go into streams of their own. An id is told by how many were
+//! CUDA's machine code is packed together, because families share instructions, and so is its PTX. Both are unpacked when the first of
+//! them is used. Vulkan's become a ninth of their size: words of a kind go into streams of their own. An id is told by how many were
 //! defined since, or else as the difference to the last one at its place in such an instruction: functions that modules share look alike
 //! then. A stream has a number's lowest seven bits in one part, the others in another.
 
@@ -132,10 +132,10 @@ fn cuda(out: &Path) {
         let path = folder.join(format!("{family}.{ending}"));
         fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}: run ci/cuda-kernels", path.display()))
     };
-    let (mut table, mut machine) = (String::new(), Part::default());
+    let (mut table, mut machine, mut ptx) = (String::new(), Part::default(), Part::default());
     for family in &MODULES[..7] {
         // Machine code consists of instructions of 16 bytes; a text ends with zero.
-        let (mut ptx, mut places) = (Part::default(), Vec::new());
+        let mut places = Vec::new();
         let compiled = architectures::COMPILED.contains(family);
         for architecture in architectures::MACHINE_CODE.iter().filter(|_| compiled) {
             let mut code = read(family, &format!("sm_{architecture}.cubin"));
@@ -151,19 +151,15 @@ fn cuda(out: &Path) {
             assert!(registers::absolute(&relative) == text, "{family}: registers' numbers don't come back");
             ptx.push(&relative);
         }
-        write(out, &format!("{family}.ptx"), &ptx.bytes, [2, 0, 0]);
-        let ptx = format!(
-            "Packed {{ bytes: include_bytes!(concat!(env!(\"OUT_DIR\"), \"/{family}.ptx.packed\")), ends: &{:?} }}",
-            ptx.ends
-        );
-        table += &format!("Family {{ machine: &{places:?}, ptx: {ptx} }},\n");
+        table += &format!("&{places:?},\n");
     }
+    write(out, "ptx", &ptx.bytes, [2, 0, 0]);
     let mut code = machine.bytes.clone();
     instructions::pack(&mut code);
     write(out, "machine", &code, [0, 4, 4]);
     instructions::unpack(&mut code);
     assert!(code == machine.bytes, "machine code doesn't come back");
-    fs::write(out.join("cuda.rs"), format!("[{table}]")).expect("OUT_DIR is writable");
+    fs::write(out.join("cuda.rs"), format!("([{table}], {:?})", ptx.ends)).expect("OUT_DIR is writable");
 }
 
 /// Files behind each other.

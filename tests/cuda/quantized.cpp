@@ -4,6 +4,6 @@ namespace {
 #include "quantized.cu"
 
 const Unit unit{
-    ENTRY(quantized_cut), ENTRY(quantized_few), ENTRY(quantized_convert), ENTRY(quantized_tiles), ENTRY(quantized_squares),
+    ENTRY(quantized_cut), ENTRY(quantized_few), ENTRY(quantized_convert), ENTRY(quantized_tiles),
 };
 }

@@ -613,8 +613,8 @@ extern "C" __global__ void __launch_bounds__(64) attention_merge(const Attention
             float none = 0.0f;
             float2 factors = merged(before, none, state.x, state.y);
             uint here = min(count - first, 32u);
-            // Eight results are on their way at once. Those behind the last block change nothing: their MAX is −inf.
-            const uint AT_ONCE = 8;
+            // Four results are on their way at once. Those behind the last block change nothing: their MAX is −inf.
+            const uint AT_ONCE = 4;
 #pragma unroll 1
             for (uint begin = 0; begin < here; begin += AT_ONCE) {
                 float4 chains[AT_ONCE];

@@ -122,7 +122,7 @@ extern "C" __global__ void __launch_bounds__(128) quantized_cut(const Product p,
 INLINE float norm_factor(const float *x, const uint n, const float eps, uint *sums) {
     uint warp = threadIdx.x / 32, lane = threadIdx.x % 32, blocks = (n + 1023) / 1024;
     float sum = 0.0f;
-#pragma unroll 4
+#pragma unroll 2
     for (uint i = warp * 1024 + lane; i < n && i < warp * 1024 + 1024; i += 32) {
         float u = x[i];
         sum = sum + u * u;
@@ -393,27 +393,6 @@ INLINE void stage(uint4 *to, const uint4 *from, const bool there) {
     }
 }
 
-INLINE void stage_step(const Product &p, const uint first_row, const uint first_x, const uint step, uint4 *to) {
-    uint thread = threadIdx.x, unit = 2 * step + thread / 2 % 2, line = thread / 4, part = thread % 2;
-    bool inside = unit < p.units;
-#pragma unroll
-    for (uint i = 0; i < 2; i++) {
-        uint row = first_row + line + 32 * i;
-        stage(to + (line + 32 * i) * 5 + thread % 4, p.w + 2 * (size_t(row) * p.units + unit) + part, inside && row < p.rows);
-    }
-    uint row = first_x + line;
-    stage(to + TILE_X + line * 5 + thread % 4, p.q + 2 * (size_t(row) * p.units + unit) + part, inside && row < p.m);
-    unit = 2 * step + thread % 2;
-    line = thread / 2;
-    row = first_row + line;
-    stage(to + TILE_W_NUMBERS + thread, p.w_numbers + size_t(row) * p.units + unit, unit < p.units && row < p.rows);
-    if (thread < 2 * TILE_COLUMNS) {
-        row = first_x + line;
-        bool there = unit < p.units && row < p.m;
-        reinterpret_cast<uint2 *>(to + TILE_X_NUMBERS)[thread] = there ? p.q_numbers[size_t(row) * p.units + unit] : make_uint2(0, 0);
-    }
-}
-
 // Stores a tile's results, which are in shared memory row by row of x.
 INLINE void store_tile(const Product &p, const uint first_row, const uint first_x) {
     __syncthreads();
@@ -426,101 +405,4 @@ INLINE void store_tile(const Product &p, const uint first_row, const uint first_
     }
 }
 
-// A tile of the result, before 8.0: a thread has four rows of the matrix, 16 apart, by four rows of x, 8 apart. While a step is multiplied, the next
-// one travels to shared memory.
-extern "C" __global__ void __launch_bounds__(128, 4) quantized_tiles(const Product p, const uint format, const uint, TABLE) {
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ < 800
-    uint own_row = threadIdx.x % 16, own_x = threadIdx.x / 16, of_block = units_of(format);
-    uint first_row = blockIdx.y * TILE_ROWS, first_x = blockIdx.x * TILE_COLUMNS;
-    bool minima = has_minima(format);
-    int sums[4][4], of_minima[4][4];
-    float chains[4][4], totals[4][4];
-#pragma unroll
-    for (uint i = 0; i < 16; i++) {
-        sums[i / 4][i % 4] = of_minima[i / 4][i % 4] = 0;
-        chains[i / 4][i % 4] = totals[i / 4][i % 4] = 0.0f;
-    }
-    // One round more than there are steps: the first only fetches.
-#pragma unroll 1
-    for (uint step = 0; step <= p.steps; step++) {
-        if (step < p.steps) {
-            stage_step(p, first_row, first_x, step, pieces + step % 2 * TILE_STEP);
-            end_group();
-        }
-        const uint4 *now = pieces + (step + 1) % 2 * TILE_STEP;
-        uint first_unit = 2 * step - 2, last_unit = step == 0 ? first_unit : min(p.units, first_unit + 2);
-#pragma unroll 1
-        for (uint next = first_unit + 1; next - 1 != last_unit; next++) {
-            uint u = (next - 1) % 2;
-            const uint4 *numbers = now + TILE_W_NUMBERS + 2 * own_row + u;
-            const uint2 *of_x = reinterpret_cast<const uint2 *>(now + TILE_X_NUMBERS) + 2 * own_x + u;
-#pragma unroll 1
-            for (uint half = 0; half < 2; half++) {
-                uint4 left[4];
-                int scale[4];
-#pragma unroll
-                for (uint j = 0; j < 4; j++) {
-                    left[j] = now[(own_row + 16 * j) * 5 + 2 * u + half];
-                    scale[j] = int(numbers[32 * j].z << (16 - 16 * half)) >> 16;
-                }
-#pragma unroll
-                for (uint i = 0; i < 4; i++) {
-                    uint4 right = now[TILE_X + (own_x + 8 * i) * 5 + 2 * u + half];
-#pragma unroll
-                    for (uint j = 0; j < 4; j++) {
-                        int s = dot4(left[j].y, right.y, dot4(left[j].x, right.x, 0));
-                        s = dot4(left[j].w, right.w, dot4(left[j].z, right.z, s));
-                        sums[i][j] += scale[j] * s;
-                    }
-                }
-            }
-            bool ends_block = next % of_block == 0, ends_chunk = next % 8 == 0 || next == p.units;
-            if (minima) {
-#pragma unroll
-                for (uint j = 0; j < 4; j++) {
-                    int minimum = int(numbers[32 * j].w);
-#pragma unroll
-                    for (uint i = 0; i < 4; i++) {
-                        of_minima[i][j] += minimum * int(of_x[16 * i].y);
-                    }
-                }
-            }
-            if (ends_block) {
-#pragma unroll
-                for (uint j = 0; j < 4; j++) {
-                    float d = of_bits(numbers[32 * j].x), m = of_bits(numbers[32 * j].y);
-#pragma unroll
-                    for (uint i = 0; i < 4; i++) {
-                        float scale = of_bits(of_x[16 * i].x);
-                        chains[i][j] = fmaz(float(sums[i][j]), d * scale, chains[i][j]);
-                        if (minima) {
-                            chains[i][j] = fmaz(float(of_minima[i][j]), m * scale, chains[i][j]);
-                        }
-                        sums[i][j] = of_minima[i][j] = 0;
-                    }
-                }
-            }
-            if (ends_chunk) {
-#pragma unroll
-                for (uint i = 0; i < 4; i++) {
-#pragma unroll
-                    for (uint j = 0; j < 4; j++) {
-                        totals[i][j] = fmaz(chains[i][j], 1.0f, totals[i][j]);
-                        chains[i][j] = 0.0f;
-                    }
-                }
-            }
-        }
-        arrived<0>();
-        __syncthreads();
-    }
-    // Results go through shared memory, so that this code exists once and stores rows.
-#pragma unroll
-    for (uint i = 0; i < 16; i++) {
-        WORDS[(own_x + i / 4 * 8) * TILE_ROWS + own_row + i % 4 * 16] = bits(totals[i / 4][i % 4]);
-    }
-    store_tile(p, first_row, first_x);
-#endif
-}
-
-#include "quantized_tensor.cuh"
+#include "quantized_tiles.cuh"

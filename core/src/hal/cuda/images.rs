@@ -10,22 +10,15 @@ use crate::hal::lowering::Kernels;
 use crate::hal::lzma::unpack;
 use std::sync::OnceLock;
 
-/// Files, packed together by `core/build.rs`, and where each file ends.
-struct Packed {
-    bytes: &'static [u8],
-    ends: &'static [usize],
-}
-
-/// The files of a kernel family: where its machine code begins and ends in [`MACHINE`], if it has any, and its PTX.
-struct Family {
-    machine: &'static [(usize, usize)],
-    ptx: Packed,
-}
-
-/// The machine code of all families. They share instructions, so together they take less room.
+/// The machine code of all families, and their PTX. Families share instructions and texts, so together they take less room.
 static MACHINE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/machine.packed"));
+static TEXTS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/ptx.packed"));
 
-const FAMILIES: [Family; Kernels::COUNT - 1] = include!(concat!(env!("OUT_DIR"), "/cuda.rs"));
+type Tables = ([&'static [(usize, usize)]; Kernels::COUNT - 1], [usize; (Kernels::COUNT - 1) * PTX.len()]);
+
+/// By family: where its machine code begins and ends in [`MACHINE`], if it has any; and where each text ends in [`TEXTS`], family by
+/// family.
+const PLACES: Tables = include!(concat!(env!("OUT_DIR"), "/cuda.rs"));
 
 /// A file of a family, by its index in the lists of architectures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +32,7 @@ pub fn images(physical: &Physical, kernels: Kernels) -> impl Iterator<Item = Ima
     let capability = physical.capability;
     // GPUs in processors don't run the machine code of cards, whatever their number. CUDA_FORCE_PTX_JIT asks for PTX
     // everywhere.
-    let compiled = FAMILIES.get(kernels as usize).is_some_and(|family| !family.machine.is_empty());
+    let compiled = PLACES.0.get(kernels as usize).is_some_and(|machine| !machine.is_empty());
     let ptx_alone = !compiled || physical.info.kind == DeviceKind::Integrated || physical.driver.forces_ptx;
     let latest = |list: &[u32], least: u32| list.iter().rposition(|&of| least <= of && of <= capability);
     let machine = latest(&MACHINE_CODE, capability / 10 * 10).filter(|_| !ptx_alone).map(Image::MachineCode);
@@ -59,37 +52,34 @@ impl Image {
     pub fn bytes(self, kernels: Kernels) -> Result<&'static [u8]> {
         type Unpacked = OnceLock<Option<Vec<u8>>>;
         static CODE: Unpacked = OnceLock::new();
-        static TEXTS: [[Unpacked; PTX.len()]; Kernels::COUNT - 1] =
+        static PACKED: Unpacked = OnceLock::new();
+        static PTX_OF: [[Unpacked; PTX.len()]; Kernels::COUNT - 1] =
             [const { [const { OnceLock::new() }; PTX.len()] }; Kernels::COUNT - 1];
-        let bytes = || {
-            let Family { machine, ptx } = FAMILIES.get(kernels as usize)?;
-            match self {
-                Image::MachineCode(place) => {
-                    let &(from, to) = machine.get(place)?;
-                    let code = || {
-                        let mut code = unpack(MACHINE)?;
-                        instructions::unpack(&mut code);
-                        Some(code)
-                    };
-                    CODE.get_or_init(code).as_deref()?.get(from..to)
-                }
-                Image::Ptx(place) => {
-                    let text = || ptx.part(place).map(|text| absolute(&text));
-                    TEXTS.get(kernels as usize)?.get(place)?.get_or_init(text).as_deref()
-                }
+        let family = kernels as usize;
+        let bytes = || match self {
+            Image::MachineCode(place) => {
+                let &(from, to) = PLACES.0.get(family)?.get(place)?;
+                let code = || {
+                    let mut code = unpack(MACHINE)?;
+                    instructions::unpack(&mut code);
+                    Some(code)
+                };
+                CODE.get_or_init(code).as_deref()?.get(from..to)
+            }
+            Image::Ptx(place) => {
+                let text = || {
+                    let at = family * PTX.len() + place;
+                    let from = if at == 0 { 0 } else { *PLACES.1.get(at - 1)? };
+                    let all = PACKED.get_or_init(|| unpack(TEXTS)).as_deref()?;
+                    all.get(from..*PLACES.1.get(at)?).map(absolute)
+                };
+                PTX_OF.get(family)?.get(place)?.get_or_init(text).as_deref()
             }
         };
         match bytes() {
             Some(bytes) => Ok(bytes),
             None => fail!(Internal, "the kernels in this library are damaged"),
         }
-    }
-}
-
-impl Packed {
-    fn part(&self, place: usize) -> Option<Vec<u8>> {
-        let from = if place == 0 { 0 } else { *self.ends.get(place - 1)? };
-        Some(unpack(self.bytes)?.get(from..*self.ends.get(place)?)?.to_vec())
     }
 }
 

@@ -119,14 +119,8 @@ fn fixed_wide_bytes(digits: u32, columns: u32) -> u32 {
 }
 
 /// The kernels of quantised blocks, by stage.
-const QUANTIZED: [&CStr; 6] = [
-    c"quantized_cut",
-    c"quantized_few",
-    c"quantized_convert",
-    c"quantized_tiles",
-    c"quantized_convert",
-    c"quantized_squares",
-];
+const QUANTIZED: [&CStr; 5] =
+    [c"quantized_cut", c"quantized_few", c"quantized_convert", c"quantized_tiles", c"quantized_convert"];
 
 /// The words of their push constants, and the indices of a row's units and of what x is made of.
 const QUANTIZED_WORDS: usize = 26;
@@ -134,13 +128,12 @@ const UNITS: usize = 14;
 const ORIGIN: usize = 21;
 
 /// Returns the shared memory of these kernels in bytes: a workgroup's blocks and, for each row of x, four numbers of each unit; the
-/// elements and numbers of two or four steps of a tile; or the elements and numbers of a workgroup's units.
+/// elements and numbers of four steps of a tile; or the elements and numbers of a workgroup's units.
 const fn quantized_bytes(stage: u32, rows: u32) -> u32 {
     4 * match stage {
         0 => 128,
         1 => 1100 + rows * 4 * 144,
-        3 => 2 * 2560,
-        5 => 4 * 2560,
+        3 => 4 * 2560,
         _ => 1100 + 11 * 128,
     }
 }
@@ -396,7 +389,7 @@ impl Limits {
             narrow,
             fixed_tile: [64, 64],
             fixed_wide: (physical.capability == 90).then_some(fixed_wide),
-            quantized_squares: physical.capability >= 80,
+            tensor_tiles: physical.capability >= 80,
             makes_rows: true,
             attention: if physical.capability >= 80 { attention } else { tiled },
             merges_by_warps: true,

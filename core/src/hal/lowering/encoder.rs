@@ -57,7 +57,7 @@ pub struct Limits {
     /// Whether a product of few rows with quantised blocks makes and cuts the rows itself.
     pub makes_rows: bool,
     /// Whether tiles of products with quantised blocks are computed by tensor cores.
-    pub quantized_squares: bool,
+    pub tensor_tiles: bool,
     /// Returns the tile of attention.
     pub attention: fn(&Limits, &attention::Sizes) -> attention::Tile,
     /// Whether a warp of 32 threads merges a row of attention, or each thread four results.

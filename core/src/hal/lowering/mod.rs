@@ -100,6 +100,12 @@ impl<'a> Call<'a> {
         Ok(call)
     }
 
+    /// The same as [`Call::new`], for functions that look at several commands: in their code it is there once.
+    #[inline(never)]
+    fn of(encoder: &mut dyn Encoder, command: &'a Command<'_>) -> Result<Call<'a>> {
+        Call::new(encoder, command)
+    }
+
     /// An operand, if it is there.
     fn input(&self, i: usize) -> Option<Operand<'a>> {
         self.inputs.get(i).copied().flatten()

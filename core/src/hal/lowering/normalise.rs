@@ -68,7 +68,7 @@ pub fn rmsnorm(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()> {
 
 /// Encodes a sum and the norm of it as one kernel that stores both. Returns 2, or 0 if no kernel does that.
 pub fn encode(encoder: &mut dyn Encoder, sum: &Command<'_>, of_sum: &Command<'_>) -> Result<usize> {
-    let (sum, norm) = (Call::new(encoder, sum)?, Call::new(encoder, of_sum)?);
+    let (sum, norm) = (Call::of(encoder, sum)?, Call::of(encoder, of_sum)?);
     let (function, residual) =
         if of_sum.op() == Op::Rmsnorm { (RMSNORM, RMSNORM_RESIDUAL) } else { (LAYERNORM, LAYERNORM_RESIDUAL) };
     let (a, b, y) = (sum.operand(0), sum.operand(1), norm.output);

@@ -16,7 +16,6 @@ const FEW: u32 = 1;
 const UNPACK: u32 = 2;
 const TILES: u32 = 3;
 const VALUES: u32 = 4;
-const SQUARES: u32 = 5;
 
 /// The elements of a unit, which is what one thread unpacks, and the units of a workgroup, one for each thread.
 const UNIT: u32 = 32;
@@ -94,7 +93,7 @@ pub fn encode(encoder: &mut dyn Encoder, commands: &[Command<'_>]) -> Result<usi
         if command.op() != Op::QuantizedMatmul {
             return Ok(i);
         }
-        let call = Call::new(encoder, command)?;
+        let call = Call::of(encoder, command)?;
         let x = call.operand(0);
         let serves = |cut: &Cut| {
             let of_block = call.attrs.format.map_or(0, BlockFormat::elements);
@@ -140,7 +139,7 @@ fn product(encoder: &mut dyn Encoder, call: &Call<'_>, cut: &mut Option<Cut>) ->
     } else if let Some(cut) = cut {
         (product.q, product.q_numbers) = (cut.q, cut.q_numbers);
     }
-    let few = match encoder.limits().quantized_squares {
+    let few = match encoder.limits().tensor_tiles {
         true => m <= ROWS || m as u64 * n as u64 * units as u64 <= FEW_UNITS,
         false => m <= FEW_ROWS,
     };
@@ -245,12 +244,11 @@ impl Product {
                 ..Work::default()
             };
             self.dispatch(encoder, UNPACK, &work, [(rows * units).div_ceil(UNITS), 1])?;
-            let tiles = if limits.quantized_squares { SQUARES } else { TILES };
             for begin in (0..steps).step_by(most as usize) {
                 let end = steps.min(begin + most.min(steps));
                 self.dispatch(
                     encoder,
-                    tiles,
+                    TILES,
                     &Work { begin, end, ..work },
                     [m.div_ceil(TILE[1]), rows.div_ceil(TILE[0])],
                 )?;

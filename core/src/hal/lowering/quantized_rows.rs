@@ -54,7 +54,7 @@ pub fn encode(encoder: &mut dyn Encoder, commands: &[Command<'_>]) -> Result<usi
     if !encoder.limits().makes_rows {
         return Ok(0);
     }
-    let call = Call::new(encoder, command)?;
+    let call = Call::of(encoder, command)?;
     let QuantizedPlan { m, n, k, .. } = QuantizedPlan::new(call.attrs, call.views.into())?;
     if !(1..=MOST_ROWS).contains(&m) || n == 0 || !(1..=MOST_K).contains(&k) || call.operand(0).dtype != DType::F32 {
         return Ok(0);
@@ -62,8 +62,8 @@ pub fn encode(encoder: &mut dyn Encoder, commands: &[Command<'_>]) -> Result<usi
     let (x, y, bytes) = (call.address(0), call.output.address, (4 * m * k) as u64);
     let origin = match commands[0].op() {
         Op::QuantizedMatmul => Some(Origin { kind: ROWS, x, by: 0, made: 0, eps: 0.0 }),
-        Op::Rmsnorm => norm(&Call::new(encoder, &commands[0])?, x, m * k, k),
-        _ => gate(&Call::new(encoder, &commands[0])?, &Call::new(encoder, &commands[1])?, commands, x, m * k),
+        Op::Rmsnorm => norm(&Call::of(encoder, &commands[0])?, x, m * k, k),
+        _ => gate(&Call::of(encoder, &commands[0])?, &Call::of(encoder, &commands[1])?, commands, x, m * k),
     };
     let Some(Origin { kind, x, by, made, eps }) = origin else { return Ok(0) };
     let of_by = if kind == NORM { 4 * k as u64 } else { bytes };
@@ -74,7 +74,7 @@ pub fn encode(encoder: &mut dyn Encoder, commands: &[Command<'_>]) -> Result<usi
     }
     let mut work = Work { origin: kind, eps, made, ..Work::default() };
     if let Some(sum) = commands.get(before + 1).filter(|command| command.op() == Op::Add) {
-        let sum = Call::new(encoder, sum)?;
+        let sum = Call::of(encoder, sum)?;
         if let Some(other) = added(&sum, &call.output) {
             let (to, other) = ((sum.output.address, result.1), (other, result.1));
             let apart = |a: Range, b: Range| a == b || !overlap(a, b);

@@ -75,7 +75,7 @@ impl Limits {
             narrow,
             fixed_tile: [64, 32],
             fixed_wide: None,
-            quantized_squares: false,
+            tensor_tiles: false,
             makes_rows: false,
             attention,
             merges_by_warps: false,

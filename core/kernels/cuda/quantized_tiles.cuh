@@ -1,36 +1,43 @@
-// Tiles of products with quantised blocks on tensor cores, from 8.0 on. Include after the steps of tiles.
+// Tiles of products with quantised blocks: on tensor cores from 8.0 on.
 //
-// Each of four warps has 16 of the tile's 64 rows of the matrix, and all 32 of x. A lane's number is 4·g + t: it has the bytes 4·t to
-// 4·t + 3, and those 16 further on, of the rows g and g + 8 of the matrix and of row g of x, and the results of these two rows with the
-// rows 2·t and 2·t + 1 of x: two of row g, then two of row g + 8.
+// Each of four warps has 16 of the tile's 64 rows of the matrix, and all 32 of x. A lane's number is 4·g + t: of each eight rows of x, it
+// has the results of the rows 2·t and 2·t + 1 with row g of the matrix, then with row g + 8. For tensor cores, it reads the bytes 4·t to
+// 4·t + 3, and those 16 further on, of the rows g and g + 8 of the matrix and of row g of x.
 #pragma once
-
-// Adds 16 × 8 exact sums of products of 16 bytes. `low` and `high` are of the rows g and g + 8.
-INLINE void add_products(int (&sums)[4], const uint low, const uint high, const uint b) {
-#if __CUDA_ARCH__ >= 800
-    asm("mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
-        : "+r"(sums[0]), "+r"(sums[1]), "+r"(sums[2]), "+r"(sums[3]) : "r"(low), "r"(high), "r"(b));
-#else
-    uint lane = threadIdx.x % 32;
-    for (uint e = 0; e < 4; e++) {
-        for (uint s = 0; s < 4; s++) {
-            uint left = __shfl_sync(0xffffffffu, e < 2 ? low : high, lane / 4 * 4 + s);
-            sums[e] = dot4(left, __shfl_sync(0xffffffffu, b, (lane % 4 * 2 + e % 2) * 4 + s), sums[e]);
-        }
-    }
-#endif
-}
 
 // The steps that are on their way to shared memory.
 const uint AHEAD = 3;
 
-// What a lane knows of a step in shared memory.
+// What a lane knows of a step in shared memory: its bytes of the matrix and of x, and the numbers of its rows of both.
 struct Step {
-    // Its bytes of the matrix and of x, and the numbers of its rows of both.
     const uint *left, *right;
-    const uint4 *of_rows;
-    const uint4 *of_x;
+    const uint4 *of_rows, *of_x;
 };
+
+// Words between rows of a step.
+const uint ROW = 20;
+
+#if __CUDA_ARCH__ >= 800
+// Adds 16 × 8 exact sums of products of 16 bytes. `low` and `high` are of the rows g and g + 8.
+INLINE void add_products(int (&sums)[4], const uint low, const uint high, const uint b) {
+    asm("mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
+        : "+r"(sums[0]), "+r"(sums[1]), "+r"(sums[2]), "+r"(sums[3]) : "r"(low), "r"(high), "r"(b));
+}
+#endif
+
+// Adds the exact sums of half a unit, 16 bytes, for the eight rows of x that begin at `right`.
+INLINE void add_half(int (&sums)[4], const uint *left, const uint *right) {
+#if __CUDA_ARCH__ >= 800
+    add_products(sums, left[0], left[8 * ROW], right[0]);
+#else
+#pragma unroll
+    for (uint e = 0; e < 4; e++) {
+        const uint4 a = *reinterpret_cast<const uint4 *>(left + e / 2 * 8 * ROW);
+        const uint4 b = *reinterpret_cast<const uint4 *>(right + e % 2 * ROW);
+        sums[e] = dot4(a.w, b.w, dot4(a.z, b.z, dot4(a.y, b.y, dot4(a.x, b.x, sums[e]))));
+    }
+#endif
+}
 
 #define EACH_RESULT _Pragma("unroll") for (uint i = 0; i < 16; i++)
 
@@ -38,7 +45,6 @@ struct Step {
 template <bool WIDE>
 INLINE void multiply_unit(const Step &step, const uint u, int (&sums)[16], int (&of_minima)[16], float (&chains)[16]) {
     const uint *left = step.left + 8 * u, *right = step.right + 8 * u;
-    const uint low[2] = {left[0], left[4]}, high[2] = {left[160], left[164]};
     const uint4 number[2] = {step.of_rows[u], step.of_rows[16 + u]};
 #pragma unroll
     for (uint j = 0; j < 4; j++) {
@@ -46,8 +52,8 @@ INLINE void multiply_unit(const Step &step, const uint u, int (&sums)[16], int (
         const uint4 numbers = step.of_x[16 * u + 4 * j];
         const uint scales[2] = {numbers.x, numbers.z}, of_both[2] = {numbers.y, numbers.w};
         int exact[4] = {0, 0, 0, 0}, others[4] = {0, 0, 0, 0};
-        add_products(exact, low[0], high[0], right[160 * j]);
-        add_products(WIDE ? others : exact, low[1], high[1], right[160 * j + 4]);
+        add_half(exact, left, right + 8 * ROW * j);
+        add_half(WIDE ? others : exact, left + 4, right + 8 * ROW * j + 4);
 #pragma unroll
         for (uint e = 0; e < 4; e++) {
             const uint i = 4 * j + e;
@@ -65,7 +71,7 @@ INLINE void multiply_unit(const Step &step, const uint u, int (&sums)[16], int (
 }
 
 template <bool WIDE>
-INLINE void squares(const Product &p, const uint format) {
+INLINE void tile(const Product &p, const uint format) {
     const uint thread = threadIdx.x, g = thread % 32 / 4, t = thread % 4, of_warp = thread / 32 * 16;
     const uint first_row = blockIdx.y * TILE_ROWS, first_x = blockIdx.x * TILE_COLUMNS;
     // What this thread copies of each step. Rows behind the last one repeat it, because their results are unused, or are zeros.
@@ -78,6 +84,12 @@ INLINE void squares(const Product &p, const uint format) {
         p.w_numbers + size_t(min(first_row + thread / 2, p.rows - 1)) * p.units + of_number,
     };
     const uint2 *of_x = p.q_numbers + size_t(min(first_x + thread / 2, p.m - 1)) * p.units + of_number;
+    // Tensor cores share out a row's bytes and eight rows of x; without, a lane reads all that it multiplies.
+#if __CUDA_ARCH__ >= 800
+    const uint x_row = g, own_bytes = t;
+#else
+    const uint x_row = 2 * t, own_bytes = 0;
+#endif
     const uint x_place = of_number * TILE_COLUMNS + thread / 2;
     int sums[16], of_minima[16];
     float chains[16], totals[16];
@@ -115,8 +127,8 @@ INLINE void squares(const Product &p, const uint format) {
         const uint here = next - AHEAD;
         const uint4 *now = pieces + here % (AHEAD + 1) * TILE_STEP;
         const Step step = {
-            reinterpret_cast<const uint *>(now) + (of_warp + g) * 20 + t,
-            reinterpret_cast<const uint *>(now + TILE_X) + g * 20 + t,
+            reinterpret_cast<const uint *>(now) + (of_warp + g) * ROW + own_bytes,
+            reinterpret_cast<const uint *>(now + TILE_X) + x_row * ROW + own_bytes,
             now + TILE_W_NUMBERS + 2 * (of_warp + g),
             now + TILE_X_NUMBERS + t,
         };
@@ -146,12 +158,10 @@ INLINE void squares(const Product &p, const uint format) {
     store_tile(p, first_row, first_x);
 }
 
-extern "C" __global__ void __launch_bounds__(128, 4) quantized_squares(const Product p, const uint format, const uint, TABLE) {
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+extern "C" __global__ void __launch_bounds__(128, 4) quantized_tiles(const Product p, const uint format, const uint, TABLE) {
     if (units_of(format) == 1) {
-        squares<false>(p, format);
+        tile<false>(p, format);
     } else {
-        squares<true>(p, format);
+        tile<true>(p, format);
     }
-#endif
 }
