@@ -285,14 +285,26 @@ mod tests {
         let normed = op(Op::Rmsnorm, &Attrs::DEFAULT, &[sum]);
         let [first, second] = [(); 2].map(|()| op(Op::QuantizedMatmul, &attrs, &[normed, w]));
         let other = op(Op::QuantizedMatmul, &attrs, &[sum, w]);
-        for value in [first, second, other] {
+        // A function and a product make the rows of another one, to whose result something is added.
+        let function = op(Op::Silu, &Attrs::DEFAULT, &[a]);
+        let gated = op(Op::Mul, &Attrs::DEFAULT, &[function, b]);
+        let product = op(Op::QuantizedMatmul, &attrs, &[gated, w]);
+        let last = op(Op::Add, &Attrs::DEFAULT, &[first, product]);
+        for value in [first, second, other, last] {
             pipeline.output(value).unwrap();
         }
         let plan = Arrangement::new(pipeline.graph, true);
+        // What a kernel reads for all of them is not written before the last of them.
+        let bytes = |node: u32| match plan.places[node as usize] {
+            Place::Block(begin) => begin..begin + plan.graph.meta(node).bytes(),
+            place => panic!("{place:?}"),
+        };
+        let [gated, last] = [gated, last].map(|value| bytes(plan.graph.root(value.to_bits() as u32)));
+        assert!(gated.end <= last.start || last.end <= gated.start, "{gated:?} {last:?}");
         let block = Memory(1 << 32, 1 << 20);
         let constants: Vec<(Arc<dyn Buffer>, usize)> = vec![(Arc::new(Memory(2 << 32, 1 << 12)), 0)];
         let memory = super::Memory { block: &block, constants: &constants, states: &[] };
-        for (together, expected) in [(true, &[2, 2, 1][..]), (false, &[1; 5])] {
+        for (together, expected) in [(true, &[4, 1, 4][..]), (false, &[1, 1, 1, 1, 1, 2, 1, 1])] {
             let mut counts = Vec::new();
             record(&plan, &memory, together, &mut |_, commands| {
                 counts.push(commands.len());
