@@ -54,7 +54,13 @@ fn page(command: &clap::Command) -> Result<Vec<u8>> {
     let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
     let made = made.and_then(|()| below(&text).to_writer(&mut page));
     made.map_err(|error| Failure::io("the page", &error))?;
-    Ok(page)
+    Ok(escaped(&String::from_utf8_lossy(&page)).into_bytes())
+}
+
+/// Writes characters beyond ASCII as roff's escapes, so the page shows the same with every reader and locale.
+fn escaped(page: &str) -> String {
+    let escape = |c: char| if c.is_ascii() { c.to_string() } else { format!("\\[u{:04X}]", c as u32) };
+    page.chars().map(escape).collect()
 }
 
 /// The text below the options. Lines in capitals are headings; all other lines stay as they are.
