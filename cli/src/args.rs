@@ -2,8 +2,7 @@
 
 use crate::failure::{Result, complain_as};
 use crate::help::{
-    ASM_HELP, BENCH_HELP, CALIBRATE_HELP, DISPATCH_HELP, DOCTOR_HELP, EXIT_CODES, EXPLAIN_HELP, MAN_HELP, RUN_HELP,
-    VERIFY_HELP,
+    ASM_HELP, BENCH_HELP, CALIBRATE_HELP, DISPATCH_HELP, EXIT_CODES, EXPLAIN_HELP, RUN_HELP, VERIFY_HELP,
 };
 use crate::kernel::{Contents, parse_constant, parse_contents, parse_numbered};
 use crate::push::{Pushed, parse_pushed};
@@ -95,7 +94,7 @@ pub enum Command {
     /// Show machine and device information
     Info(InfoArgs),
     /// Check drivers, permissions and settings, and say what to do
-    Doctor(DoctorArgs),
+    Doctor(crate::doctor::DoctorArgs),
     /// Run a program: .adead, AGPU binary, .hex, AHYB or program text
     Run(RunArgs),
     /// Assemble program text, or convert a program to another format
@@ -136,7 +135,7 @@ pub enum Command {
     #[cfg(feature = "models")]
     Convert(crate::convert::ConvertArgs),
     /// Write a manual page to stdout, or all of them into a folder
-    Man(ManArgs),
+    Man(crate::man::ManArgs),
     /// Write a shell's completions to stdout
     Completions(CompletionsArgs),
 }
@@ -162,26 +161,6 @@ pub struct InfoArgs {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
-}
-
-/// Arguments of `adead doctor`.
-#[derive(Args, Debug)]
-#[command(after_help = DOCTOR_HELP)]
-pub struct DoctorArgs {
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// Arguments of `adead man`.
-#[derive(Args, Debug)]
-#[command(after_help = MAN_HELP)]
-pub struct ManArgs {
-    /// The command [default: adead itself]
-    pub command: Option<String>,
-    /// Write the pages of all commands into this folder, which is made if it is missing
-    #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath, conflicts_with = "command")]
-    pub dir: Option<PathBuf>,
 }
 
 /// Arguments of `adead run`.

@@ -1,12 +1,24 @@
 //! `adead man`: manual pages in roff, made from the help texts.
 
-use crate::args::{Cli, ManArgs};
+use crate::args::Cli;
 use crate::failure::{Failure, Result, line, write};
+use crate::help::MAN_HELP;
 use crate::nearest;
-use clap::CommandFactory;
+use clap::{Args, CommandFactory, ValueHint};
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+/// Arguments of `adead man`.
+#[derive(Args, Debug)]
+#[command(after_help = MAN_HELP)]
+pub struct ManArgs {
+    /// The command [default: adead itself]
+    pub command: Option<String>,
+    /// Write the pages of all commands into this folder, which is made if it is missing
+    #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath, conflicts_with = "command")]
+    pub dir: Option<PathBuf>,
+}
 
 /// Prints a page, or writes all of them into a folder.
 pub fn run(args: &ManArgs) -> Result<()> {

@@ -3,16 +3,27 @@
 mod drivers;
 mod machine;
 
-use crate::args::{DeviceArgs, DoctorArgs};
+use crate::args::DeviceArgs;
 use crate::color::{Color, paint, shows};
 use crate::failure::{Failure, Result, line, write};
 use crate::format::bytes;
+use crate::help::DOCTOR_HELP;
 use adead::config::Config;
 use adead::device::{Isa, unknown_visible};
 use adead::dispatch::calibration;
 use adead::{Context, hardware};
+use clap::Args;
 use serde_json::json;
 use std::path::Path;
+
+/// Arguments of `adead doctor`.
+#[derive(Args, Debug)]
+#[command(after_help = DOCTOR_HELP)]
+pub struct DoctorArgs {
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
 
 /// How a check ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
