@@ -66,12 +66,13 @@ STEPS = [
     both("readme", "what the README shows", "ci/readme", after=("libraries",)),
     both("release", "every instruction set, vector instructions inlined", 'ci/inlined; "${CARGO_TARGET_DIR:-target}/release/adead" '
          "verify --all-isas", after=("libraries",)),
-    script("docs", "links lead somewhere, plots show the log's numbers; with ci/full also the site in a browser", "ci/docs"),
+    both("docs", "links lead somewhere, plots show the log's numbers", "ci/docs"),
     both("report", "the report in a browser", "ci/report", after=("libraries", "cuda")),
     both("oracle", "the oracle agrees with itself and with the cases", "python3 tests/conformance/oracle/selftest.py; "
          "python3 tests/conformance/oracle/generate.py --check"),
     both("kernels", "the SPIR-V is what its sources give", "ci/kernels --check"),
     both("cuda-kernels", "the PTX and machine code are what their sources give", "ci/cuda-kernels --check"),
+    Step("site", "the site with each language's reference, in a browser", None, "ci/docs --full", after=("python", "zig"), holds=("debug",)),
     Step("levels", "the same bits at other optimisation levels", None, "ci/levels", holds=("debug",)),
     Step("gguf", "ten million mutated GGUF files: no panic, little memory", None,
          "ADEAD_EXHAUSTIVE=1 ci/rust-test models:gguf_campaign", after=("build",), holds=("debug",)),

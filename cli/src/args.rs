@@ -93,6 +93,8 @@ impl DeviceArgs {
 pub enum Command {
     /// Show machine and device information
     Info(InfoArgs),
+    /// Check drivers, permissions and settings, and say what to do
+    Doctor(crate::doctor::DoctorArgs),
     /// Run a program: .adead, AGPU binary, .hex, AHYB or program text
     Run(RunArgs),
     /// Assemble program text, or convert a program to another format
@@ -132,6 +134,8 @@ pub enum Command {
     /// Write a GGUF file from a folder of Hugging Face, or from a GGUF file with values stored in another way
     #[cfg(feature = "models")]
     Convert(crate::convert::ConvertArgs),
+    /// Write a manual page to stdout, or all of them into a folder
+    Man(crate::man::ManArgs),
     /// Write a shell's completions to stdout
     Completions(CompletionsArgs),
 }
@@ -143,7 +147,10 @@ impl Command {
         if matches!(self, Command::Gguf(_) | Command::Convert(_)) {
             return false;
         }
-        !matches!(self, Command::Asm(_) | Command::Disasm(_) | Command::Kernel(_) | Command::Completions(_))
+        !matches!(
+            self,
+            Command::Asm(_) | Command::Disasm(_) | Command::Kernel(_) | Command::Man(_) | Command::Completions(_)
+        )
     }
 }
 

@@ -5,6 +5,7 @@ use crate::failure::{self, Failure, Result};
 use crate::files::NewFile;
 use crate::format::{giga, median, table, time};
 use crate::info::{context_text, device_json};
+use crate::nearest;
 use crate::progress::Progress;
 use crate::report;
 use adead::profile::Report;
@@ -112,7 +113,7 @@ pub fn run(args: &BenchArgs, device: &DeviceArgs) -> Result<()> {
     let mut progress = Progress::new();
     let mut all = Vec::new();
     for (i, row) in rows.iter().enumerate() {
-        progress.show(|| format!("{} ({} of {})", row.name, i + 1, rows.len()));
+        progress.part(i, rows.len(), || row.name.clone());
         all.push(measure(row, &ctx, Duration::from_secs_f64(args.seconds))?);
     }
     let on_stdout = trace.as_ref().is_some_and(NewFile::is_stdout);
@@ -132,7 +133,11 @@ pub fn run(args: &BenchArgs, device: &DeviceArgs) -> Result<()> {
 pub fn choose<T>(mut rows: Vec<T>, only: &[String], name: impl Fn(&T) -> &str) -> Result<Vec<T>> {
     if let Some(wrong) = only.iter().find(|only| !rows.iter().any(|row| name(row).contains(only.as_str()))) {
         let names: Vec<&str> = rows.iter().map(name).collect();
-        return Err(Failure::invalid(format!("no row contains '{wrong}': the rows are {}", names.join(", "))));
+        let question = nearest::question(wrong, names.iter().copied());
+        return Err(Failure::invalid(format!(
+            "no row contains '{wrong}': the rows are {}{question}",
+            names.join(", ")
+        )));
     }
     rows.retain(|row| only.is_empty() || only.iter().any(|only| name(row).contains(only.as_str())));
     Ok(rows)

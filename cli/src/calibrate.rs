@@ -175,7 +175,7 @@ struct Measuring {
 impl Measuring {
     fn row(&mut self, ctx: &Context, op: Op, shapes: &[&[usize]]) -> Result<Measured> {
         let (done, parts, threads) = (self.done + 1, self.parts, ctx.device_info().units);
-        self.progress.show(|| format!("{op} on {threads} threads ({done} of {parts})"));
+        self.progress.part(done - 1, parts, || format!("{op} on {threads} threads"));
         self.done = done;
         let axis = if op == Op::Sum { Axis::All } else { Axis::Default };
         let attrs = Attrs { axis, ..Attrs::default() };

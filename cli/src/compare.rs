@@ -95,12 +95,13 @@ pub fn run(args: &BenchArgs, device: &DeviceArgs) -> Result<()> {
     opened.retain(|(id, ctx)| id != "hybrid" || ctx.devices().len() > 1 || device.device.is_some());
     let mut progress = Progress::new();
     let mut columns = Vec::new();
-    for (id, ctx) in &opened {
+    for (index, (id, ctx)) in opened.iter().enumerate() {
+        progress.within(index, opened.len());
         let alone = ctx.undivided()?;
         let encoder = args.model.as_deref().map(|folder: &Path| crate::embed::open_model(folder, ctx)).transpose()?;
         let (mut host, mut own) = (Vec::new(), Vec::new());
-        for work in &works {
-            progress.show(|| format!("{} on {id}", work.name()));
+        for (index, work) in works.iter().enumerate() {
+            progress.part(index, works.len(), || format!("{} on {id}", work.name()));
             let mut keep = |found: Result<Cell>| match found {
                 Ok(cell) => Ok(Some(cell)),
                 Err(Failure::Error(error)) => {

@@ -7,6 +7,7 @@ use crate::format::{bytes, median, table, time};
 use crate::info::{device_json, device_text};
 use crate::kernel::{Contents, parse, word};
 use crate::npy;
+use crate::progress::Progress;
 use crate::push::pack;
 use crate::source::{Input, Source, open_file};
 use adead::gpu::{Buffer, Kernel, PipelineOptions};
@@ -65,9 +66,12 @@ pub fn run(args: &DispatchArgs, device: &DeviceArgs) -> Result<()> {
         let wanted = args.outputs.iter().any(|(index, _)| *index == left.len());
         left.push(if wanted || !parameter.readonly { Some(contents(given)?) } else { None });
     }
-    for _ in 1..args.repeat {
+    let mut progress = Progress::new();
+    for run in 1..args.repeat {
+        progress.part(run as usize, args.repeat as usize, || format!("run {run} of {}", args.repeat));
         times.push(once()?);
     }
+    drop(progress);
     for (given, left) in given.iter_mut().zip(left) {
         given.left = left;
     }

@@ -1,5 +1,7 @@
 //! How commands fail, their exit codes, and writing to stdout without a panic.
 
+use crate::color::{Color, paint, shows};
+use crate::nearest::suggest;
 use adead::{Error, Status};
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -41,7 +43,7 @@ impl Failure {
     pub fn report(&self) -> ExitCode {
         match self {
             Failure::Error(error) => {
-                complain(error);
+                complain(suggest(error));
                 ExitCode::from(code(error.status()))
             }
             Failure::Usage(text) => {
@@ -74,6 +76,8 @@ pub fn complain(text: impl std::fmt::Display) {
 /// report it.
 pub fn complain_as(kind: &str, text: impl std::fmt::Display) {
     let text = text.to_string().replace('\n', " ");
+    let color = if kind == "error" { Color::Red } else { Color::Yellow };
+    let kind = paint(kind, color, shows(&io::stderr()));
     let _ = writeln!(io::stderr(), "adead: {kind}: {text}");
 }
 

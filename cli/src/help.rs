@@ -1,8 +1,24 @@
 //! The text below the options in each command's help. Lines have at most 80 characters, so a terminal does not wrap the examples.
 
+/// For `adead` without arguments.
+pub const FIRST: &str = "\
+Usage: adead COMMAND [OPTIONS]
+
+Runs compute with the same bits on every device. Start here:
+
+  adead doctor          check this machine, and read what would make it faster
+  adead info            list the devices that adead finds
+  adead verify          compare every device's results with the contract
+  adead run PROGRAM     run a program, and get the hash of its result
+
+  adead --help          all commands and options
+  adead COMMAND --help  one command, with examples
+";
+
 /// For `adead` itself.
 pub const EXIT_CODES: &str = "\
 EXAMPLES
+  adead doctor
   adead info
   adead run examples/programs/matmul_1024.hex \\
       --in 0x1000=rand:1 --in 0x2000=rand:2
@@ -14,7 +30,7 @@ EXAMPLES
 EXIT CODES
   0    done
   1    the work was done and its result is wrong: a failed verification,
-       runs that differ
+       runs that differ, a problem that 'doctor' found
   2    the command line is wrong
   11…  10 + the status of an error: 11 invalid_argument, 12 shape_mismatch,
        13 dtype_mismatch, 14 out_of_memory, 15 backend_unavailable,
@@ -116,3 +132,22 @@ EXAMPLES
   adead bench --report report.html
   adead bench --compare --model all-MiniLM-L6-v2
   adead bench --only attention --trace trace.json";
+
+/// For `adead doctor`.
+pub const DOCTOR_HELP: &str = "\
+Each line is ok, a note (nothing is broken) or a problem, and says what to do.
+Exits with 1 if there is a problem.
+
+EXAMPLES
+  adead doctor
+  adead doctor --device cuda
+  adead doctor --json | jq -r '.checks[] | select(.state != \"ok\") | .todo'";
+
+/// For `adead man`.
+pub const MAN_HELP: &str = "\
+The pages have the texts of --help.
+
+EXAMPLES
+  adead man | man -l -
+  adead man run | man -l -
+  adead man --dir ~/.local/share/man/man1";

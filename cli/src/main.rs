@@ -6,6 +6,7 @@ mod bench;
 mod calibrate;
 #[cfg(feature = "models")]
 mod chat;
+mod color;
 #[cfg(feature = "models")]
 mod compare;
 #[cfg(feature = "models")]
@@ -13,6 +14,7 @@ mod convert;
 #[cfg(feature = "models")]
 mod curve;
 mod dispatch;
+mod doctor;
 #[cfg(feature = "models")]
 mod embed;
 mod explain;
@@ -26,6 +28,8 @@ mod gguf;
 mod help;
 mod info;
 mod kernel;
+mod man;
+mod nearest;
 mod npy;
 mod progress;
 mod push;
@@ -79,6 +83,7 @@ fn execute(cli: &Cli) -> failure::Result<()> {
     }
     match &cli.command {
         Command::Info(args) => info::run(args, device),
+        Command::Doctor(args) => doctor::run(args, device),
         Command::Run(args) => run::run(args, device),
         Command::Asm(args) => asm::assemble(args),
         Command::Disasm(args) => asm::disassemble(args),
@@ -102,6 +107,7 @@ fn execute(cli: &Cli) -> failure::Result<()> {
         Command::Train(args) => train::run(args, device),
         #[cfg(feature = "models")]
         Command::Convert(args) => convert::run(args),
+        Command::Man(args) => man::run(args),
         Command::Completions(args) => {
             let mut script = Vec::new();
             clap_complete::generate(args.shell, &mut Cli::command(), "adead", &mut script);
@@ -119,8 +125,14 @@ fn usage(error: &clap::Error) -> ExitCode {
             Err(error) => Failure::io("stdout", &error).report(),
         };
     }
-    // Without a command, clap prints the help, which gets no prefix.
-    let prefix = if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand { "" } else { "adead: " };
-    let _ = write!(std::io::stderr(), "{prefix}{}", error.render());
+    let mut err = std::io::stderr();
+    let _ = if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand && std::env::args_os().len() == 1 {
+        err.write_all(help::FIRST.as_bytes())
+    } else {
+        // A command that needs a command of its own gets its help, without a prefix.
+        let prefix = if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand { "" } else { "adead: " };
+        let text = error.render();
+        if color::shows(&err) { write!(err, "{prefix}{}", text.ansi()) } else { write!(err, "{prefix}{text}") }
+    };
     ExitCode::from(2)
 }

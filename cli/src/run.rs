@@ -142,7 +142,7 @@ fn repeat(program: &Program, ctx: &Context, options: &RunOptions, runs: u32) -> 
     let first = program.run(ctx, options)?;
     let mut times = vec![Duration::from_secs_f64(first.seconds)];
     for run in 1..runs {
-        progress.show(|| format!("run {run} of {runs}"));
+        progress.part(run as usize, runs as usize, || format!("run {run} of {runs}"));
         let outcome = program.run(ctx, options)?;
         times.push(Duration::from_secs_f64(outcome.seconds));
         for ((slot, one), (_, other)) in first.outputs.iter().zip(&outcome.outputs) {

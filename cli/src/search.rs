@@ -135,7 +135,7 @@ fn search(context: &Context, file: &mut Reader, queries: &Tensor, top: usize) ->
             best.truncate(top);
         }
         first += n;
-        progress.show(|| format!("{first} of {all} rows"));
+        progress.part(first, all, || format!("{first} of {all} rows"));
     }
     Ok(best)
 }

@@ -63,7 +63,7 @@ impl ModelArgs {
         let progress = Mutex::new(Progress::new());
         let show = move |done: usize, all: usize| {
             let mut progress = progress.lock().unwrap_or_else(PoisonError::into_inner);
-            progress.show(|| format!("{done} of {all} tokens of the prompt"));
+            progress.part(done, all, || format!("{done} of {all} tokens of the prompt"));
             if done == all {
                 progress.clear();
             }

@@ -120,7 +120,7 @@ fn verify(ctx: &Context, cases: &[Case<'_>], fails: &mut dyn FnMut(&str, &str) -
     let mut progress = Progress::new();
     let mut summary = Summary::default();
     for case in cases {
-        progress.show(|| format!("{name}: {} of {} {}", summary.ran, cases.len(), case.id));
+        progress.part(summary.ran, cases.len(), || format!("{name}: {}", case.id));
         summary.ran += 1;
         if let Outcome::Failed(text) = case.run(ctx) {
             summary.failed += 1;

@@ -6,8 +6,21 @@ use common::{Ended, adead, adead_with, bad, command, file, folder, good, reposit
 use std::io::Write;
 use std::process::Stdio;
 
-const COMMANDS: [&str; 11] =
-    ["info", "run", "asm", "disasm", "verify", "explain", "kernel", "dispatch", "bench", "calibrate", "completions"];
+const COMMANDS: [&str; 13] = [
+    "info",
+    "doctor",
+    "man",
+    "run",
+    "asm",
+    "disasm",
+    "verify",
+    "explain",
+    "kernel",
+    "dispatch",
+    "bench",
+    "calibrate",
+    "completions",
+];
 
 const RELU: &str = ".adead 1\ninput x f32[2,3]\noutput y f32[2,3]\ny = relu x\nhalt\n";
 

@@ -86,7 +86,9 @@ pub fn run(path: &Path, rows: &[Row], budget: Duration, device: &DeviceArgs) -> 
     let mut progress = Progress::new();
     let mut columns = Vec::new();
     let Opened { contexts, mut notes } = open(device)?;
-    for (id, ctx) in contexts {
+    let devices = contexts.len();
+    for (index, (id, ctx)) in contexts.into_iter().enumerate() {
+        progress.within(index, devices);
         columns.push(column(&id, &ctx, rows, budget, &mut progress, &mut notes)?);
     }
     let auto = Context::configured(Some("auto"), &device.options(), &Config::load()?)?;
@@ -151,8 +153,8 @@ fn column(
 ) -> Result<Column> {
     let mut cells = Vec::new();
     let mut worked = Vec::new();
-    for row in rows {
-        progress.show(|| format!("{} on {id}", row.name));
+    for (index, row) in rows.iter().enumerate() {
+        progress.part(index, rows.len(), || format!("{} on {id}", row.name));
         match cell(ctx, row, budget) {
             Ok(cell) => {
                 cells.push(Some(cell));
