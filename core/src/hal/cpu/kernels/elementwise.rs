@@ -9,7 +9,7 @@ use crate::ops::Unary;
 
 /// The least number of elements of a cheap operation that is worth another thread: about 20 µs of work, because waking
 /// a thread takes 10 µs.
-pub(super) const GRAIN: usize = 256 * 1024;
+pub(super) const GRAIN: usize = 64 * 1024;
 
 /// The same for an operation of about fifty instructions.
 pub(super) const CHAIN_GRAIN: usize = 32 * 1024;

@@ -13,7 +13,7 @@ use crate::ops::{Gives, Lines, Reduced, Reduction};
 const GRAIN: usize = 64 * 1024;
 
 /// The same for contiguous lines, whose speed is that of memory.
-const LINE_GRAIN: usize = 512 * 1024;
+const LINE_GRAIN: usize = 128 * 1024;
 
 /// What a reduction computes from a line.
 #[derive(Clone, Copy, PartialEq)]
