@@ -36,8 +36,8 @@ const SHARED_OF_ROWS: u32 = 24 << 10;
 /// The most rows of x for which reading blocks again for every [`ROWS`] rows costs less than unpacking them for tiles.
 const FEW_ROWS: u32 = 16;
 
-/// The most units of all rows of x with all of the matrix for which that is faster than tiles on tensor cores: on an H200 both take some
-/// 9 µs there.
+/// The most units of all of up to 32 rows of x with all rows of the matrix for which reading blocks again takes no longer than tiles on
+/// tensor cores: on an H200 both take some 9 µs there.
 const FEW_UNITS: u64 = 1 << 20;
 
 /// The elements of a strip, at most, unless one tile's rows have more. An H200's L2 cache holds such a strip, unpacked.
@@ -140,7 +140,10 @@ fn product(encoder: &mut dyn Encoder, call: &Call<'_>, cut: &mut Option<Cut>) ->
         (product.q, product.q_numbers) = (cut.q, cut.q_numbers);
     }
     let few = match encoder.limits().tensor_tiles {
-        true => m <= ROWS || m as u64 * n as u64 * units as u64 <= FEW_UNITS,
+        true => {
+            let units = m as u64 * n as u64 * units as u64;
+            m <= ROWS || m <= 4 * ROWS && n >= TILE[0] && units <= FEW_UNITS
+        }
         false => m <= FEW_ROWS,
     };
     if few { product.few(encoder, &Work::default()) } else { product.tiles(encoder) }
