@@ -2,14 +2,14 @@
 """Compares `adead generate` on a GPU with a model of the same sizes in PyTorch (bf16, static cache, CUDA graph), in one run, in turns.
 
     python3 benches/text_gpu.py --model FILE.gguf [--adead target/release/adead] [--device cuda:0] [--rounds 5] [--prompt 512]
-        [--answer 128] [--texts 32] [--library]
+        [--answer 128] [--texts 32] [--in-process]
 
-Needs only torch, and for --library the wheels of adead and adead-models. The network is written here with PyTorch's own attention and products; its weights are random numbers, because
-times don't depend on them. adead's times are those that it reports, without opening the model. The output has medians of tokens per
-second, of the prompt and of the answer, one text at a time, and the median of the rounds' ratios; then of answers of several texts at
-once, whose prompts have one token, so that they hardly count.
+Needs only torch, and for --in-process the wheels of adead and adead-models. The network is written here with PyTorch's own attention
+and products; its weights are random numbers, because times don't depend on them. adead's times are those that it reports, without
+opening the model. The output has medians of tokens per second, of the prompt and of the answer, one text at a time, and the median of
+the rounds' ratios; then of answers of several texts at once, whose prompts have one token, so that they hardly count.
 
-The command is a new process each time, so its prompts contain what a first prompt costs. With --library, a process that has generated
+The command is a new process each time, so its prompts contain what a first prompt costs. With --in-process, a process that has generated
 before computes prompts and one token, as PyTorch does here; making tokens of the text is not counted.
 """
 
@@ -158,7 +158,7 @@ def adead_all(options):
     return float(re.search(r"tokens, ([\d.]+) tokens/s with", run.stderr).group(1))
 
 
-class Library:
+class InProcess:
     """Prompts in this process."""
 
     def __init__(self, options):
@@ -181,7 +181,7 @@ def main():
     parser.add_argument("--model", required=True)
     parser.add_argument("--adead", default=str(ROOT / "target/release/adead"))
     parser.add_argument("--device", default="cuda:0")
-    parser.add_argument("--library", action="store_true", help="also prompts in a process that has generated before")
+    parser.add_argument("--in-process", action="store_true", help="also prompts in a process that has generated before")
     for name, default in (("rounds", 5), ("prompt", 512), ("answer", 128), ("texts", 32)):
         parser.add_argument(f"--{name}", type=int, default=default)
     options = parser.parse_args()
@@ -200,13 +200,13 @@ def main():
         ours, theirs = (statistics.median(round[side][place] for round in rounds) for side in (0, 1))
         ratio = statistics.median(round[0][place] / round[1][place] for round in rounds)
         print(f"{name:7} adead {ours:9.1f} tokens/s, PyTorch {theirs:9.1f} tokens/s, ratio {ratio:.2f}")
-    if options.library:
-        library = Library(options)
-        library.run(prompt)
-        rounds = [(library.run(prompt), peer.run(length, 1)[0]) for _ in range(3 * options.rounds)]
+    if options.in_process:
+        own = InProcess(options)
+        own.run(prompt)
+        rounds = [(own.run(prompt), peer.run(length, 1)[0]) for _ in range(3 * options.rounds)]
         ours, theirs = (statistics.median(round[side] for round in rounds) for side in (0, 1))
         ratio = statistics.median(ours / theirs for ours, theirs in rounds)
-        print(f"prompt, library: adead {ours:9.1f} tokens/s, PyTorch {theirs:9.1f} tokens/s, ratio {ratio:.2f}")
+        print(f"prompt, in process: adead {ours:9.1f} tokens/s, PyTorch {theirs:9.1f} tokens/s, ratio {ratio:.2f}")
     peer.run_all(options.texts, options.answer)
     rounds = [(adead_all(options), peer.run_all(options.texts, options.answer)) for _ in range(options.rounds)]
     ours, theirs = (statistics.median(round[side] for round in rounds) for side in (0, 1))

@@ -237,6 +237,8 @@ mod tests {
         let options = OpenOptions { device: Some(format!("{}:0", backend())), ..OpenOptions::default() };
         let generator = match TextGenerator::open_with(model, &options) {
             Ok(generator) => generator,
+            // Whoever names the back end wants the test to run.
+            Err(error) if std::env::var_os("ADEAD_TEST_BACKEND").is_some() => panic!("{error}"),
             Err(error) => return println!("skipped: {error}"),
         };
         let inner = generator.inner();
