@@ -42,7 +42,7 @@ fn one() -> Tensor {
 
 /// The value of w.
 fn w(trainer: &Trainer) -> f32 {
-    trainer.parameters()[0].1.to_vec::<f32>().unwrap()[0]
+    trainer.parameters().unwrap()[0].1.to_vec::<f32>().unwrap()[0]
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn bits(context: &Context, scale: Option<LossScale>) -> Vec<u32> {
     for _ in 0..9 {
         trainer.step(&[&x, &classes]).unwrap();
     }
-    let parameters = trainer.parameters();
+    let parameters = trainer.parameters().unwrap();
     parameters.iter().flat_map(|(_, tensor)| tensor.to_vec::<f32>().unwrap()).map(f32::to_bits).collect()
 }
 

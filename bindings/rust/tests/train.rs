@@ -71,7 +71,7 @@ fn trained(context: &Context, steps: u64) -> (Vec<u32>, Vec<f32>) {
 }
 
 fn bits(trainer: &Trainer) -> Vec<u32> {
-    let all = trainer.parameters().into_iter().chain(trainer.averages().unwrap_or_default());
+    let all = trainer.parameters().unwrap().into_iter().chain(trainer.averages().unwrap().unwrap_or_default());
     all.flat_map(|(_, tensor)| tensor.to_vec::<f32>().unwrap()).map(f32::to_bits).collect()
 }
 
@@ -111,7 +111,7 @@ fn a_gpu_keeps_the_weights() {
     let (x, classes) = images(16, 0);
     for _ in 0..2 {
         trainer.step(&[&x, &classes]).unwrap();
-        for (parameter, tensor) in trainer.parameters().into_iter().chain(trainer.averages().unwrap()) {
+        for (parameter, tensor) in trainer.parameters().unwrap().into_iter().chain(trainer.averages().unwrap().unwrap()) {
             assert_eq!(tensor.places(), [name.as_str()], "{parameter}");
         }
     }
@@ -256,13 +256,13 @@ fn optimisers_follow_their_rules() {
                     w -= rate / (1.0 - first.powi(step)) * mean / (root + eps);
                 }
             }
-            let own = f64::from(trainer.parameters()[0].1.to_vec::<f32>().unwrap()[0]);
+            let own = f64::from(trainer.parameters().unwrap()[0].1.to_vec::<f32>().unwrap()[0]);
             assert!((own - w).abs() < 2e-6, "{optimizer:?}, step {step}: {own} and {w}");
         }
     }
     let mut trainer = parabola(1.0, Optimizer { average: Some(0.75), ..sgd(0.0, false) });
     trainer.step(&[&Tensor::new(&[0.0f32], &[1]).unwrap()]).unwrap();
-    assert_eq!(trainer.averages().unwrap()[0].1.to_vec::<f32>().unwrap(), [0.95]);
+    assert_eq!(trainer.averages().unwrap().unwrap()[0].1.to_vec::<f32>().unwrap(), [0.95]);
 }
 
 #[test]
@@ -278,7 +278,7 @@ fn a_predictor_computes_with_a_trainers_parameters() {
     assert_eq!(dropped, y);
     let predictor = Predictor::new(net, &[y]).unwrap();
     let x = Tensor::new(&numbers(128, 3), &[2, 64]).unwrap();
-    let found = predictor.run(&trainer.parameters(), &[&x]).unwrap();
+    let found = predictor.run(&trainer.parameters().unwrap(), &[&x]).unwrap();
     assert_eq!(found[0].dims(), [2, 2]);
     let error = predictor.run(&[], &[&x]).unwrap_err();
     assert_eq!(error.message(), "there is no parameter 'out.weight' of the shape [2, 64]");
@@ -296,7 +296,7 @@ fn wrong_use_says_what_is_wrong_and_changes_nothing() {
     let text =
         "step 1: the loss is NaN; the first parameter whose new values are not finite is 'w'. Nothing has changed";
     assert_eq!(message(trainer.step(&[&nan])), text);
-    assert_eq!((trainer.steps(), trainer.parameters()[0].1.to_vec::<f32>().unwrap()[0]), (0, 1.0));
+    assert_eq!((trainer.steps(), trainer.parameters().unwrap()[0].1.to_vec::<f32>().unwrap()[0]), (0, 1.0));
     assert!(message(trainer.apply()).starts_with("the trainer takes whole batches"));
     assert!(trainer.accumulate(&[&two]).is_err());
 

@@ -225,7 +225,7 @@ impl Pipeline {
         &self.context
     }
 
-    fn push(&mut self, meta: Meta, source: Source) -> Result<Value> {
+    pub(super) fn push(&mut self, meta: Meta, source: Source) -> Result<Value> {
         /// More values than any model has, so that counters stay far below 32 bits.
         const MOST: usize = 1 << 20;
         let node = self.graph.nodes.len();

@@ -78,7 +78,7 @@ pub unsafe extern "C" fn adead_trainer_create(
         let description: Description = description.parse()?;
         // SAFETY: as above.
         let trainer = Trainer::new(&unsafe { open(device, opts) }?, &description)?;
-        let names = trainer.trained().iter().map(|(name, _)| c_text(name)).collect();
+        let names = trainer.trained()?.iter().map(|(name, _)| c_text(name)).collect();
         out.give(adead_trainer { trainer: Mutex::new(trainer), names });
         Ok(())
     })
@@ -371,7 +371,7 @@ pub unsafe extern "C" fn adead_trainer_parameter(
     guard(|| {
         // SAFETY: the caller vouches for the pointers.
         let own = unsafe { reference(trainer, "trainer") }?;
-        let all = own.lock()?.trained();
+        let all = own.lock()?.trained()?;
         let Some((name, (_, tensor))) = own.names.get(index).zip(all.get(index)) else {
             fail!(InvalidArgument, "there is no parameter {index}; there are {}", own.names.len());
         };

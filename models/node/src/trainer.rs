@@ -91,7 +91,8 @@ fn samples(array: &Array, dtype: DType, dims: &[usize], name: &str, count: Optio
 impl Trainer {
     fn new(env: Env, inner: Box<train::Trainer>) -> napi::Result<Trainer> {
         // The parameters, their gradients and two tensors of the optimiser.
-        let values: usize = inner.trained().iter().map(|(_, tensor)| tensor.shape().elements()).sum();
+        let all = guard(env, || inner.trained())?;
+        let values: usize = all.iter().map(|(_, tensor)| tensor.shape().elements()).sum();
         let bytes = i64::try_from(16 * values).unwrap_or(0);
         env.adjust_external_memory(bytes)?;
         let (sample, batch, device) = (inner.sample().clone(), inner.batch(), inner.device().to_owned());
@@ -347,7 +348,7 @@ impl Trainer {
     /// Names, dimensions and values, one after another.
     #[napi(ts_return_type = "unknown[]")]
     pub fn parameters(&self, env: Env) -> napi::Result<Vec<Unknown<'static>>> {
-        let all = self.now(env, |trainer| Ok(trainer.trained()))?;
+        let all = self.now(env, |trainer| trainer.trained())?;
         let mut found = Vec::with_capacity(all.len());
         for (name, tensor) in all {
             let mut object = Object::new(&env)?;

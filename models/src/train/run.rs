@@ -121,7 +121,7 @@ impl Job {
             if !first {
                 continue;
             }
-            let held_out = task.measure(&predictor, &parameters(&trainer), self.batch)?;
+            let held_out = task.measure(&predictor, &trainer.trained()?, self.batch)?;
             if let Some((file, _)) = file.as_ref().filter(|(_, every)| number % every == 0 || number == self.epochs) {
                 trainer.save(file)?;
             }
@@ -135,15 +135,10 @@ impl Job {
             tell(&Event::Epoch(epoch.clone()))?;
             epochs.push(epoch);
         }
-        let (steps, device, parameters) = (trainer.steps(), trainer.device().to_owned(), parameters(&trainer));
+        let (steps, device, parameters) = (trainer.steps(), trainer.device().to_owned(), trainer.trained()?);
         if let Some(result) = self.result.as_ref().filter(|_| first) {
             task.save(&self.path(result), &parameters)?;
         }
         Ok(Outcome { epochs, steps, parameters, device })
     }
-}
-
-/// What is measured: the averages, where there are some.
-fn parameters(trainer: &Trainer) -> Vec<(String, Tensor)> {
-    trainer.averages().unwrap_or_else(|| trainer.parameters())
 }

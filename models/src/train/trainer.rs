@@ -171,7 +171,7 @@ impl Trainer {
         let mut values = Vec::new();
         let dims: Vec<usize> = [&[count][..], &self.sample.outputs].concat();
         let targets = self.sample.no_targets(self.batch)?;
-        let parameters = self.trained();
+        let parameters = self.trained()?;
         for first in (0..count).step_by(self.batch) {
             // The last batch is filled up with its last sample.
             let numbers: Vec<usize> = (first..first + self.batch).map(|number| number.min(count - 1)).collect();
@@ -197,13 +197,13 @@ impl Trainer {
     }
 
     /// The parameters by name: the averages, where the optimiser keeps them.
-    pub fn trained(&self) -> Vec<(String, Tensor)> {
-        self.inner.averages().unwrap_or_else(|| self.inner.parameters())
+    pub fn trained(&self) -> Result<Vec<(String, Tensor)>> {
+        self.inner.trained()
     }
 
     /// The SHA-256 of [`Trainer::trained`], as `adead train` prints it.
     pub fn sha256(&self) -> Result<String> {
-        hash(&self.trained())
+        hash(&self.trained()?)
     }
 
     /// Steps so far.

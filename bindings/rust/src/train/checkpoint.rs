@@ -23,6 +23,11 @@ fn numbers(words: &[f32]) -> [u64; 2] {
     [0, 4].map(|first| (0..4).map(|word| (words[first + word] as u64) << (16 * word)).sum())
 }
 
+/// The name of a parameter's tensor of the optimiser.
+fn state_name(state: &str, parameter: &str) -> String {
+    format!("training.{state}.{parameter}")
+}
+
 impl Trainer {
     /// Writes the parameters, the optimiser's tensors, the step and the loss scale to a safetensors file, which replaces an older one at once.
     /// Parameters have their own names, so the file is also a file of weights. `io` if it can't be written,
@@ -33,8 +38,10 @@ impl Trainer {
             return Err(Error::new(Status::InvalidArgument, text.to_owned()));
         }
         let counters = Tensor::new(&words([self.step, self.seed()]), &[8])?;
-        let mut tensors = self.parameters();
-        tensors.extend(self.named_states().into_iter().zip(self.states.iter().cloned()));
+        let mut tensors = self.parameters()?;
+        for (state, all) in self.optimizer.states().iter().zip(&self.states) {
+            tensors.extend(self.names.iter().map(|name| state_name(state, name)).zip(self.flat.parts(all)?));
+        }
         tensors.push((COUNTERS.into(), counters));
         if let Some(scaling) = &self.scaling {
             tensors.push((SCALE.into(), scaling.tensor()?));
@@ -55,13 +62,14 @@ impl Trainer {
             let text = format!("{}: its seed is {seed}, and the trainer's {}", weights.path().display(), self.seed());
             return Err(Error::new(Status::InvalidArgument, text));
         }
-        let read =
-            |name: &str, like: &Tensor| weights.tensor(name, like.dims()).and_then(|tensor| self.placed(&tensor));
-        let parameters =
-            self.parameters().iter().map(|(name, tensor)| read(name, tensor)).collect::<Result<Vec<_>>>()?;
-        let states = self.named_states();
-        let states =
-            states.iter().zip(&self.states).map(|(name, tensor)| read(name, tensor)).collect::<Result<Vec<_>>>()?;
+        let read = |named: &dyn Fn(&str) -> String| {
+            let tensor = |(name, dims): (&String, &Vec<usize>)| weights.tensor(&named(name), dims);
+            let tensors = self.names.iter().zip(self.flat.dims()).map(tensor).collect::<Result<Vec<_>>>()?;
+            self.placed(&self.flat.joined(&tensors)?)
+        };
+        let parameters = read(&|name| name.to_owned())?;
+        let states = self.optimizer.states().into_iter().map(|state| read(&|name| state_name(state, name)));
+        let states = states.collect::<Result<Vec<_>>>()?;
         let scaling = self.scaling.map(|own| own.read(&weights.tensor(SCALE, &[STATE])?)).transpose()?;
         (self.parameters, self.states, self.step, self.scaling) = (parameters, states, step, scaling);
         Ok(())

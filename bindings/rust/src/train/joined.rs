@@ -4,7 +4,7 @@ use super::ranks::Transport;
 use super::trainer::{Trainer, invalid};
 use super::tree::{Node, Nodes, nodes_of, root, shards_of};
 use super::whole::Whole;
-use adead_core::{Context, Error, Result, Shape, Status, Tensor};
+use adead_core::{Context, DType, Error, Result, Status, Tensor};
 use std::ops::Range;
 
 impl Trainer {
@@ -24,15 +24,15 @@ impl Trainer {
         }
         compare(ranks.as_mut(), &self.description())?;
         let scaling = self.scaling.map(|scaling| scaling.tensor()).transpose()?;
-        let tensors: Vec<Tensor> = self.parameters.iter().chain(&self.states).chain(&scaling).cloned().collect();
+        let tensors: Vec<Tensor> = [&self.parameters].into_iter().chain(&self.states).chain(&scaling).cloned().collect();
         let (step, mut tensors) = share(ranks.as_mut(), self.step, &tensors)?;
         let scaling = match (self.scaling, tensors.pop_if(|_| scaling.is_some())) {
             (Some(own), Some(theirs)) => Some(own.read(&theirs)?),
             _ => None,
         };
         let mut tensors = tensors.iter().map(|tensor| self.placed(tensor)).collect::<Result<Vec<_>>>()?;
-        self.states = tensors.split_off(self.parameters.len());
-        (self.parameters, self.step, self.scaling) = (tensors, step, scaling);
+        self.states = tensors.split_off(1);
+        (self.parameters, self.step, self.scaling) = (tensors.remove(0), step, scaling);
         self.own = shards_of(ranks.rank(), size, self.shards);
         let Whole::Shards { partial, .. } = &mut self.whole else { unreachable!("it was looked at above") };
         *partial = Nodes::new(self.own.start);
@@ -47,21 +47,30 @@ impl Trainer {
 
     /// What ranks must have in common, line by line.
     fn description(&self) -> String {
-        let mut text = format!("shards {}\nseed {}\n{:?}\n", self.shards, self.seed(), self.optimizer);
+        let order = if cfg!(target_endian = "little") { "little" } else { "big" };
+        let mut text = format!("byte order {order}\nshards {}\nseed {}\n", self.shards, self.seed());
+        text += &format!("{:?}\n", self.optimizer);
         text += &self.scaling.map_or(String::new(), |scaling| format!("{:?}\n", scaling.rule));
         for input in &self.inputs {
             text += &format!("input {} {}\n", input.dtype, input.shape);
         }
-        for (name, tensor) in self.names.iter().zip(&self.parameters) {
-            text += &format!("{name} {:?}\n", tensor.dims());
+        for (name, dims) in self.names.iter().zip(self.flat.dims()) {
+            text += &format!("{name} {dims:?}\n");
         }
         text
     }
 }
 
+/// Sends every other rank the same bytes, and returns what the ranks sent: `own` for this one.
+fn tell(ranks: &mut dyn Transport, own: &[u8]) -> Result<Vec<Vec<u8>>> {
+    let mut all = ranks.exchange(&vec![vec![own]; ranks.size()])?;
+    all[ranks.rank()] = own.to_vec();
+    Ok(all)
+}
+
 /// Returns an error unless all ranks have the same text. It has the first line that differs.
 pub(super) fn compare(ranks: &mut dyn Transport, text: &str) -> Result<()> {
-    let all = ranks.exchange(vec![text.as_bytes().to_vec(); ranks.size()])?;
+    let all = tell(ranks, text.as_bytes())?;
     let first = String::from_utf8_lossy(&all[0]);
     for (rank, other) in all.iter().enumerate() {
         let other = String::from_utf8_lossy(other);
@@ -79,15 +88,21 @@ pub(super) fn compare(ranks: &mut dyn Transport, text: &str) -> Result<()> {
 
 /// Returns rank 0's step and tensors.
 pub(super) fn share(ranks: &mut dyn Transport, step: u64, tensors: &[Tensor]) -> Result<(u64, Vec<Tensor>)> {
-    let mut bytes = Vec::new();
+    let step = step.to_le_bytes();
+    let mut own: Vec<&[u8]> = Vec::new();
     if ranks.rank() == 0 {
-        bytes.extend(step.to_le_bytes());
-        put(&mut bytes, tensors.iter())?;
+        own.push(&step);
+        for tensor in tensors {
+            own.push(tensor.host_bytes()?);
+        }
     }
-    let all = ranks.exchange(vec![bytes; ranks.size()])?;
-    let mut from = Reader { bytes: &all[0], rank: 0 };
+    let mut all = ranks.exchange(&vec![own; ranks.size()])?;
+    if ranks.rank() == 0 {
+        return Ok((u64::from_le_bytes(step), tensors.to_vec()));
+    }
+    let mut from = Reader { bytes: &std::mem::take(&mut all[0]), rank: 0 };
     let step = u64::from_le_bytes(from.take(8)?.try_into().unwrap_or_default());
-    let tensors = tensors.iter().map(|like| from.tensor(like.shape())).collect::<Result<_>>()?;
+    let tensors = tensors.iter().map(|like| from.tensor(like.dims())).collect::<Result<_>>()?;
     from.end().map(|()| (step, tensors))
 }
 
@@ -97,53 +112,41 @@ pub(super) fn sum(
     ranks: &mut dyn Transport,
     context: &Context,
     shards: usize,
-    nodes: Vec<Node<Vec<Tensor>>>,
-) -> Result<Vec<Tensor>> {
+    nodes: &[Node<Tensor>],
+) -> Result<Tensor> {
     let (rank, size) = (ranks.rank(), ranks.size());
-    let shapes: Vec<Shape> = nodes[0].sum.iter().map(|tensor| *tensor.shape()).collect();
-    let elements: usize = shapes.iter().map(Shape::elements).sum();
+    let elements = nodes.first().map_or(0, |node| node.sum.len());
     let chunk = |rank: usize| rank * elements / size..(rank + 1) * elements / size;
+    let own = chunk(rank);
     // Scatter: every rank receives its chunk of each node.
-    let mut parts = vec![Vec::new(); size];
-    for node in &nodes {
-        let mut bytes = Vec::with_capacity(4 * elements);
-        put(&mut bytes, node.sum.iter())?;
-        for (to, part) in parts.iter_mut().enumerate() {
-            part.extend_from_slice(&bytes[4 * chunk(to).start..4 * chunk(to).end]);
+    let values = nodes.iter().map(|node| node.sum.host_bytes()).collect::<Result<Vec<_>>>()?;
+    let part = |to: usize| values.iter().map(|bytes| &bytes[4 * chunk(to).start..4 * chunk(to).end]).collect();
+    let found = ranks.exchange(&(0..size).map(part).collect::<Vec<_>>())?;
+    let mut all = Vec::new();
+    for (other, bytes) in found.iter().enumerate() {
+        if other == rank {
+            for Node { level, index, sum } in nodes {
+                all.push(Node { level: *level, index: *index, sum: sum.rows(own.start, own.len())? });
+            }
+            continue;
         }
-    }
-    drop(nodes);
-    let found = ranks.exchange(parts)?;
-    let (mut all, shape) = (Vec::new(), Shape::new(&[chunk(rank).len()])?);
-    for (rank, bytes) in found.iter().enumerate() {
-        let mut from = Reader { bytes, rank };
-        for node in nodes_of(shards_of(rank, size, shards))? {
-            all.push(Node { level: node.level, index: node.index, sum: from.tensor(&shape)? });
+        let mut from = Reader { bytes, rank: other };
+        for node in nodes_of(shards_of(other, size, shards))? {
+            all.push(Node { level: node.level, index: node.index, sum: from.tensor(&[own.len()])? });
         }
         from.end()?;
     }
-    let Some(own) = root(context, all)? else { return invalid("the ranks' shards do not make up a batch".into()) };
+    let Some(sum) = root(context, all)? else { return invalid("the ranks' shards do not make up a batch".into()) };
     // Gather: every rank receives all chunks.
-    let mut bytes = Vec::new();
-    put(&mut bytes, [own].iter())?;
-    let found = ranks.exchange(vec![bytes; size])?;
-    let whole: Vec<u8> = found.concat();
-    let mut from = Reader { bytes: &whole, rank };
-    let tensors = shapes.iter().map(|shape| from.tensor(shape)).collect::<Result<_>>()?;
-    from.end().map(|()| tensors)
-}
-
-/// Appends the values of tensors of f32.
-fn put<'a>(to: &mut Vec<u8>, tensors: impl Iterator<Item = &'a Tensor>) -> Result<()> {
-    for tensor in tensors {
-        let (values, first) = (tensor.as_slice::<f32>()?, to.len());
-        // In place, which compilers turn into a copy.
-        to.resize(first + 4 * values.len(), 0);
-        for (to, value) in to[first..].chunks_exact_mut(4).zip(values) {
-            to.copy_from_slice(&value.to_le_bytes());
-        }
+    let own = sum.host_bytes()?;
+    let found = ranks.exchange(&vec![vec![own]; size])?;
+    let mut whole = Vec::with_capacity(4 * elements);
+    for (other, bytes) in found.iter().enumerate() {
+        let mut from = Reader { bytes: if other == rank { own } else { bytes }, rank: other };
+        whole.extend_from_slice(from.take(4 * chunk(other).len())?);
+        from.end()?;
     }
-    Ok(())
+    Tensor::from_bytes(&whole, DType::F32, &[elements])
 }
 
 /// Reads what a rank sent.
@@ -161,10 +164,9 @@ impl<'a> Reader<'a> {
         Ok(taken)
     }
 
-    fn tensor(&mut self, shape: &Shape) -> Result<Tensor> {
-        let bytes = self.take(4 * shape.elements())?;
-        let values: Vec<f32> = bytes.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
-        Tensor::new(&values, shape.dims())
+    /// A tensor of f32.
+    fn tensor(&mut self, dims: &[usize]) -> Result<Tensor> {
+        Tensor::from_bytes(self.take(4 * dims.iter().product::<usize>())?, DType::F32, dims)
     }
 
     fn end(&self) -> Result<()> {

@@ -30,6 +30,7 @@
 //! ```
 
 mod checkpoint;
+mod flat;
 mod joined;
 pub mod layers;
 pub mod losses;

@@ -1,6 +1,6 @@
 //! Optimisers: how gradients change parameters. Their rules and defaults are PyTorch's.
 
-use super::network::Parameter;
+use super::flat::Flat;
 use super::replay::Slot;
 use super::schedule::{Schedule, power};
 use adead_core::pipeline::{Pipeline, Value};
@@ -98,36 +98,32 @@ impl Optimizer {
         numbers.into_iter().map(|number| number as f32).collect()
     }
 
-    /// Records a step. Returns the new parameters, and the new states of each of them in turn.
+    /// Records a step. Returns the new parameters and the new states.
     pub(super) fn record(
         &self,
         pipeline: &mut Pipeline,
         slots: &mut Vec<Slot>,
-        parameters: &[Parameter],
-        gradients: &[Value],
-    ) -> Result<(Vec<Value>, Vec<Value>)> {
+        flat: &Flat,
+        parameters: Value,
+        gradients: Value,
+    ) -> Result<Vec<Value>> {
         let mut to = Step { pipeline, slots };
         let numbers = (0..self.numbers(1).len()).map(|i| to.input(Slot::Number(i), &[])).collect::<Result<Vec<_>>>()?;
-        let mut gradients = gradients.to_vec();
-        if let Some(most) = self.clip_norm {
-            to.clip(&mut gradients, most)?;
+        let gradients = match self.clip_norm {
+            Some(most) => to.clip(flat, gradients, most)?,
+            None => gradients,
+        };
+        let states = 0..self.states().len();
+        let old =
+            states.map(|state| to.input(Slot::State(state), &[flat.elements()])).collect::<Result<Vec<_>>>()?;
+        let mut new = self.one(&mut to, parameters, gradients, &old, &numbers)?;
+        if let (Some(part), Some(&average)) = (self.average, old.last()) {
+            new.push(to.mixed(average, new[0], part)?);
         }
-        let (mut new, mut states) = (Vec::new(), Vec::new());
-        let kept = self.states().len();
-        for (i, (parameter, &gradient)) in parameters.iter().zip(&gradients).enumerate() {
-            let dims = parameter.tensor.dims();
-            let old =
-                (0..kept).map(|state| to.input(Slot::State(i * kept + state), dims)).collect::<Result<Vec<_>>>()?;
-            let (value, mut after) = self.one(&mut to, parameter.value, gradient, &old, &numbers)?;
-            if let (Some(part), Some(&average)) = (self.average, old.last()) {
-                after.push(to.mixed(average, value, part)?);
-            }
-            new.push(value);
-            states.extend(after);
-        }
-        Ok((new, states))
+        Ok(new)
     }
 
+    /// The new parameters, and the new states of the rule.
     fn one(
         &self,
         to: &mut Step<'_>,
@@ -135,7 +131,7 @@ impl Optimizer {
         g: Value,
         old: &[Value],
         numbers: &[Value],
-    ) -> Result<(Value, Vec<Value>)> {
+    ) -> Result<Vec<Value>> {
         let decay = self.weight_decay as f32;
         let coupled = decay != 0.0 && !matches!(self.rule, Rule::Adam { decoupled: true, .. });
         let g = if coupled {
@@ -158,7 +154,8 @@ impl Optimizer {
                     states.push(buffer);
                 }
                 let step = to.op(Op::Mul, &[step, numbers[0]])?;
-                Ok((to.op(Op::Sub, &[p, step])?, states))
+                states.insert(0, to.op(Op::Sub, &[p, step])?);
+                Ok(states)
             }
             Rule::Adam { betas: [first, second], eps, .. } => {
                 let mean = to.mixed(old[0], g, first)?;
@@ -171,7 +168,7 @@ impl Optimizer {
                 let direction = to.op(Op::Div, &[mean, root])?;
                 let step = to.op(Op::Mul, &[direction, numbers[0]])?;
                 let p = if numbers.len() > 2 { to.op(Op::Mul, &[p, numbers[2]])? } else { p };
-                Ok((to.op(Op::Sub, &[p, step])?, vec![mean, square]))
+                Ok(vec![to.op(Op::Sub, &[p, step])?, mean, square])
             }
         }
     }
@@ -204,27 +201,25 @@ impl Step<'_> {
         self.op(Op::Add, &[old, new])
     }
 
-    /// Shortens gradients whose norm together is more: each is multiplied by most / (norm + 1e-6).
-    fn clip(&mut self, gradients: &mut [Value], most: f64) -> Result<()> {
+    /// Shortens gradients whose norm together is more: each is multiplied by most / (norm + 1e-6). The norm's square is the sum of
+    /// the parameters' own, in their order.
+    fn clip(&mut self, flat: &Flat, gradients: Value, most: f64) -> Result<Value> {
+        let squares = self.op(Op::Mul, &[gradients, gradients])?;
         let mut total = None;
-        for &gradient in &*gradients {
-            let squares = self.op(Op::Mul, &[gradient, gradient])?;
+        for squares in flat.values(self.pipeline, squares)? {
             let sum = self.pipeline.op(Op::Sum, &Attrs { axis: Axis::All, ..Attrs::DEFAULT }, &[Some(squares)])?;
             total = Some(match total {
                 Some(total) => self.op(Op::Add, &[total, sum])?,
                 None => sum,
             });
         }
-        let Some(total) = total else { return Ok(()) };
+        let Some(total) = total else { return Ok(gradients) };
         let norm = self.op(Op::Sqrt, &[total])?;
         let number = |to: &mut Step<'_>, number: f32| to.pipeline.constant(&Tensor::new(&[number], &[])?);
         let (tiny, most, one) = (number(self, 1e-6)?, number(self, most as f32)?, number(self, 1.0)?);
         let norm = self.op(Op::Add, &[norm, tiny])?;
         let factor = self.op(Op::Div, &[most, norm])?;
         let factor = self.op(Op::Minimum, &[factor, one])?;
-        for gradient in gradients {
-            *gradient = self.op(Op::Mul, &[*gradient, factor])?;
-        }
-        Ok(())
+        self.op(Op::Mul, &[gradients, factor])
     }
 }

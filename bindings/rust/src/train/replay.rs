@@ -15,9 +15,11 @@ pub(super) enum Slot {
         dims: Vec<usize>,
         probability: f32,
     },
-    /// A gradient that was accumulated.
-    Gradient(usize),
-    /// A tensor of the optimiser.
+    /// All parameters as one vector.
+    Parameters,
+    /// The sum of the shards' gradients, with the sum of their losses behind it.
+    Sum,
+    /// A tensor of the optimiser, of all parameters.
     State(usize),
     /// A number that the optimiser computes for each step.
     Number(usize),

@@ -114,21 +114,13 @@ pub(super) fn scaled(pipeline: &mut Pipeline, slots: &mut Vec<Slot>, loss: Value
 }
 
 /// Records the gradients divided by the factor, and a number that is 0 if they all are finite, else NaN.
-pub(super) fn unscaled(pipeline: &mut Pipeline, slots: &mut Vec<Slot>, gradients: &mut [Value]) -> Result<Value> {
+pub(super) fn unscaled(pipeline: &mut Pipeline, slots: &mut Vec<Slot>, gradients: &mut Value) -> Result<Value> {
     let inverse = pipeline.input(DType::F32, &[])?;
     slots.push(Slot::Unscale);
-    let mut total = None;
-    for gradient in gradients {
-        *gradient = pipeline.op(Op::Mul, &Attrs::DEFAULT, &[Some(*gradient), Some(inverse)])?;
-        // 0·x is NaN for an infinity and for NaN.
-        let zeros = pipeline.op(Op::Scale, &Attrs { alpha: 0.0, ..Attrs::DEFAULT }, &[Some(*gradient)])?;
-        let sum = pipeline.op(Op::Sum, &Attrs { axis: Axis::All, ..Attrs::DEFAULT }, &[Some(zeros)])?;
-        total = Some(match total {
-            Some(total) => pipeline.op(Op::Add, &Attrs::DEFAULT, &[Some(total), Some(sum)])?,
-            None => sum,
-        });
-    }
-    total.ok_or_else(|| Error::new(Status::Internal, "a network without gradients".to_owned()))
+    *gradients = pipeline.op(Op::Mul, &Attrs::DEFAULT, &[Some(*gradients), Some(inverse)])?;
+    // 0·x is NaN for an infinity and for NaN.
+    let zeros = pipeline.op(Op::Scale, &Attrs { alpha: 0.0, ..Attrs::DEFAULT }, &[Some(*gradients)])?;
+    pipeline.op(Op::Sum, &Attrs { axis: Axis::All, ..Attrs::DEFAULT }, &[Some(zeros)])
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! A trainer: a network with its gradients and an optimiser, compiled once and replayed for each batch.
 
+use super::flat::Flat;
 use super::joined;
 use super::network::{Network, check_batch};
 use super::optimizer::Optimizer;
@@ -25,8 +26,10 @@ pub struct Trainer {
     pub(super) own: Range<usize>,
     pub(super) ranks: Option<Box<dyn Transport>>,
     pub(super) whole: Whole,
-    pub(super) parameters: Vec<Tensor>,
-    /// The optimiser's tensors: those of the first parameter, then those of the next one.
+    pub(super) flat: Flat,
+    /// The vector of all parameters.
+    pub(super) parameters: Tensor,
+    /// By the optimiser's states: the vectors of all parameters' tensors.
     pub(super) states: Vec<Tensor>,
     pub(super) step: u64,
     pub(super) scaling: Option<Scaling>,
@@ -82,23 +85,24 @@ impl Trainer {
                 ));
             }
         }
-        let (parameters, inputs, seed) = (network.parameters.clone(), network.inputs.clone(), network.seed);
+        let (inputs, seed) = (network.inputs.clone(), network.seed);
+        let (names, tensors): (Vec<_>, Vec<_>) =
+            network.parameters.iter().map(|parameter| (parameter.name.clone(), parameter.tensor.clone())).unzip();
         let scaling = network.loss_scale.map(Scaling::new);
-        let whole = Whole::new(network, loss, results, &optimizer, shards)?;
-        let device = whole.first().device().to_owned();
-        let place = |tensor: &Tensor| placed(&context, &device, tensor);
+        let flat = Flat::new(&network.parameters);
+        let whole = Whole::new(network, &flat, loss, results, &optimizer, shards)?;
+        let parameters = placed(&context, whole.first().device(), &flat.joined(&tensors)?)?;
         let mut states = Vec::new();
-        for parameter in &parameters {
-            for name in optimizer.states() {
-                states.push(match name {
-                    "average" => place(&parameter.tensor)?,
-                    _ => place(&Tensor::zeros(DType::F32, parameter.tensor.dims())?)?,
-                });
-            }
+        for name in optimizer.states() {
+            states.push(match name {
+                "average" => parameters.clone(),
+                _ => placed(&context, whole.first().device(), &Tensor::zeros(DType::F32, &[flat.elements()])?)?,
+            });
         }
         Ok(Trainer {
-            parameters: parameters.iter().map(|parameter| place(&parameter.tensor)).collect::<Result<_>>()?,
-            names: parameters.into_iter().map(|parameter| parameter.name).collect(),
+            flat,
+            parameters,
+            names,
             shards: shards.unwrap_or(1),
             own: 0..shards.unwrap_or(1),
             ranks: None,
@@ -126,26 +130,26 @@ impl Trainer {
         }
         check_batch(&self.inputs, batch)?;
         let Whole::Once(replay) = &self.whole else { unreachable!("it was looked at above") };
-        let mut found = replay.run(|slot| self.operand(slot, batch, 0, &[]))?;
+        let mut found = replay.run(|slot| self.operand(slot, batch, 0, None))?;
         let loss = number(&found[0])?;
-        let states = found.split_off(found.len() - self.states.len());
-        let parameters = found.split_off(found.len() - self.parameters.len());
-        self.check(loss, &parameters)?;
+        let new = found.split_off(found.len() - self.states.len() - 1);
+        self.check(loss, &new[0])?;
         let finite = self.scaling.and_then(|_| found.pop());
         let results = found.split_off(1);
-        self.take(finite, parameters, states)?;
+        self.take(finite, new)?;
         self.results = results;
         Ok(loss)
     }
 
     /// Ends a step: takes what it computed, unless its gradients are not finite.
-    fn take(&mut self, finite: Option<Tensor>, parameters: Vec<Tensor>, states: Vec<Tensor>) -> Result<()> {
+    fn take(&mut self, finite: Option<Tensor>, mut new: Vec<Tensor>) -> Result<()> {
         let finite = finite.map_or(Ok(0.0), |finite| number(&finite))?;
         match &mut self.scaling {
             Some(scaling) if finite != 0.0 => scaling.skip()?,
             scaling => {
                 scaling.iter_mut().for_each(Scaling::made);
-                (self.parameters, self.states) = (parameters, states);
+                let states = new.split_off(1);
+                (self.parameters, self.states) = (new.remove(0), states);
             }
         }
         self.step += 1;
@@ -198,13 +202,12 @@ impl Trainer {
         let first = self.own.start + done;
         let found = all.iter().enumerate().map(|(shard, parts)| {
             let parts: Vec<&Tensor> = parts.iter().collect();
-            gradients.run(|slot| self.operand(slot, &parts, first + shard, &[]))
+            gradients.run(|slot| self.operand(slot, &parts, first + shard, None)).map(|mut all| all.remove(0))
         });
         let found = found.collect::<Result<Vec<_>>>()?;
         let context = self.context.clone();
         let Whole::Shards { partial, .. } = &mut self.whole else { unreachable!("it was looked at above") };
-        let add = |a: &Vec<Tensor>, b: &Vec<Tensor>| a.iter().zip(b).map(|(a, b)| context.add(a, b)).collect();
-        found.into_iter().try_for_each(|tensors| partial.push(tensors, add))
+        found.into_iter().try_for_each(|sum| partial.push(sum, |a, b| context.add(a, b)))
     }
 
     /// The shards whose gradients are added up.
@@ -229,18 +232,17 @@ impl Trainer {
         if done != shards {
             return invalid(format!("{done} shards were accumulated, and {has} {shards}"));
         }
-        let nodes = partial.take();
+        let mut nodes = partial.take();
         let sum = match self.ranks.as_deref_mut() {
-            Some(ranks) => joined::sum(ranks, &self.context, self.shards, nodes)?,
-            None => nodes.into_iter().next().map_or(Vec::new(), |root| root.sum),
+            Some(ranks) => joined::sum(ranks, &self.context, self.shards, &nodes)?,
+            None => nodes.remove(0).sum,
         };
         let Whole::Shards { update, .. } = &self.whole else { unreachable!("it was looked at above") };
-        let loss = number(&sum[0])? / self.shards as f32;
-        let mut parameters = update.run(|slot| self.operand(slot, &[], 0, &sum[1..]))?;
-        let finite = self.scaling.map(|_| parameters.remove(0));
-        let states = parameters.split_off(self.parameters.len());
-        self.check(loss, &parameters)?;
-        self.take(finite, parameters, states)?;
+        let mut new = update.run(|slot| self.operand(slot, &[], 0, Some(&sum)))?;
+        let loss = number(&new.remove(0))?;
+        let finite = self.scaling.map(|_| new.remove(0));
+        self.check(loss, &new[0])?;
+        self.take(finite, new)?;
         Ok(loss)
     }
 
@@ -255,12 +257,13 @@ impl Trainer {
     }
 
     /// What an input of a pipeline receives.
-    fn operand(&self, slot: &Slot, batch: &[&Tensor], shard: usize, gradients: &[Tensor]) -> Result<Tensor> {
+    fn operand(&self, slot: &Slot, batch: &[&Tensor], shard: usize, sum: Option<&Tensor>) -> Result<Tensor> {
         match slot {
             Slot::Batch(i) => Ok(batch[*i].clone()),
-            Slot::Parameter(i) => Ok(self.parameters[*i].clone()),
+            Slot::Parameter(i) => Ok(self.flat.parts(&self.parameters)?.swap_remove(*i)),
+            Slot::Parameters => Ok(self.parameters.clone()),
             Slot::State(i) => Ok(self.states[*i].clone()),
-            Slot::Gradient(i) => Ok(gradients[*i].clone()),
+            Slot::Sum => sum.cloned().ok_or_else(|| Error::new(Status::Internal, "no sum of gradients".to_owned())),
             Slot::Dropout { number, dims, probability } => {
                 let number = number + ((shard as u32) << 16);
                 random::dropout(self.seed, number, self.step as u32, dims, *probability)
@@ -275,13 +278,13 @@ impl Trainer {
     }
 
     /// Returns an error if the loss is not finite.
-    fn check(&self, loss: f32, parameters: &[Tensor]) -> Result<()> {
+    fn check(&self, loss: f32, parameters: &Tensor) -> Result<()> {
         if loss.is_finite() {
             return Ok(());
         }
         let step = self.step + 1;
         let mut first = None;
-        for (name, tensor) in self.names.iter().zip(parameters) {
+        for (name, tensor) in self.names.iter().zip(self.flat.parts(parameters)?) {
             if tensor.as_slice::<f32>()?.iter().any(|x| !x.is_finite()) {
                 first = Some(name);
                 break;
@@ -334,23 +337,28 @@ impl Trainer {
         random::order(self.seed, epoch, count)
     }
 
-    /// Returns the parameters by name.
-    pub fn parameters(&self) -> Vec<(String, Tensor)> {
-        self.names.iter().cloned().zip(self.parameters.iter().cloned()).collect()
+    /// Returns the parameters by name. They are parts of one vector, and reading one of them reads all.
+    pub fn parameters(&self) -> Result<Vec<(String, Tensor)>> {
+        self.named(&self.parameters)
     }
 
     /// Returns the averages of the parameters by name, if the optimiser keeps them.
-    pub fn averages(&self) -> Option<Vec<(String, Tensor)>> {
-        let states = self.optimizer.states();
-        let at = states.iter().position(|&state| state == "average")?;
-        let own = self.states.iter().skip(at).step_by(states.len()).cloned();
-        Some(self.names.iter().cloned().zip(own).collect())
+    pub fn averages(&self) -> Result<Option<Vec<(String, Tensor)>>> {
+        let at = self.optimizer.states().iter().position(|&state| state == "average");
+        at.map(|at| self.named(&self.states[at])).transpose()
     }
 
-    /// The optimiser's tensors with their names in a checkpoint.
-    pub(super) fn named_states(&self) -> Vec<String> {
-        let states = self.optimizer.states();
-        self.names.iter().flat_map(|name| states.iter().map(move |state| format!("training.{state}.{name}"))).collect()
+    /// Returns what training gives: the averages, if the optimiser keeps them, else the parameters.
+    pub fn trained(&self) -> Result<Vec<(String, Tensor)>> {
+        Ok(match self.averages()? {
+            Some(averages) => averages,
+            None => self.parameters()?,
+        })
+    }
+
+    /// The parts of a vector by the parameters' names.
+    fn named(&self, whole: &Tensor) -> Result<Vec<(String, Tensor)>> {
+        Ok(self.names.iter().cloned().zip(self.flat.parts(whole)?).collect())
     }
 }
 

@@ -1,25 +1,27 @@
 //! How a trainer's step is computed: the pipelines, compiled.
 
-use super::network::{Network, Parameter};
+use super::flat::Flat;
+use super::network::Network;
 use super::optimizer::Optimizer;
 use super::replay::{Replay, Slot};
 use super::scaling::{scaled, unscaled};
 use super::tree::Nodes;
 use adead_core::pipeline::Value;
-use adead_core::{Context, DType, Result, Tensor};
+use adead_core::{Attrs, Context, DType, Op, Result, Tensor};
 
-/// How a step is computed.
+/// How a step is computed. Parameters, gradients and the optimiser's tensors are vectors ([`Flat`]).
 pub(super) enum Whole {
-    /// The loss, the results, with a loss scale whether all gradients are finite, and the new parameters and states at once.
+    /// The loss, the results, with a loss scale whether all gradients are finite, the new parameters and the new states at once.
     Once(Box<Replay>),
-    /// The loss, the results and the gradients of each shard; then, from the sum of the gradients, the rest.
-    Shards { gradients: Box<Replay>, update: Box<Replay>, partial: Nodes<Vec<Tensor>> },
+    /// The gradients of each shard with its loss behind them; then, from their sum, the loss and the rest.
+    Shards { gradients: Box<Replay>, update: Box<Replay>, partial: Nodes<Tensor> },
 }
 
 impl Whole {
     /// Compiles a network's training.
     pub fn new(
         mut network: Network,
+        flat: &Flat,
         loss: Value,
         results: &[Value],
         optimizer: &Optimizer,
@@ -32,22 +34,27 @@ impl Whole {
             true => scaled(&mut network.pipeline, &mut network.slots, loss)?,
             false => loss,
         };
-        let mut gradients = network.pipeline.gradients(from, &values)?;
-        network.pipeline.output(loss)?;
-        results.iter().try_for_each(|&result| network.pipeline.output(result))?;
+        let gradients = network.pipeline.gradients(from, &values)?;
+        let parameters = network.pipeline.join_inputs(&flat.ordered(&values))?;
+        network.slots.retain(|slot| !matches!(slot, Slot::Parameter(_)));
+        network.slots.push(Slot::Parameters);
+        let Network { mut pipeline, mut slots, .. } = network;
         let Some(shards) = shards else {
-            let Network { pipeline, slots, parameters, .. } = &mut network;
+            pipeline.output(loss)?;
+            results.iter().try_for_each(|&result| pipeline.output(result))?;
+            let mut gradients = flat.gather(&mut pipeline, &gradients, &[])?;
             if scales {
-                let finite = unscaled(pipeline, slots, &mut gradients)?;
+                let finite = unscaled(&mut pipeline, &mut slots, &mut gradients)?;
                 pipeline.output(finite)?;
             }
-            let (new, states) = optimizer.record(pipeline, slots, parameters, &gradients)?;
-            new.iter().chain(&states).try_for_each(|&value| pipeline.output(value))?;
-            return Ok(Whole::Once(Box::new(Replay::new(network.pipeline, network.slots)?)));
+            let new = optimizer.record(&mut pipeline, &mut slots, flat, parameters, gradients)?;
+            new.iter().try_for_each(|&value| pipeline.output(value))?;
+            return Ok(Whole::Once(Box::new(Replay::new(pipeline, slots)?)));
         };
-        gradients.iter().try_for_each(|&gradient| network.pipeline.output(gradient))?;
-        let first = Replay::new(network.pipeline, network.slots)?;
-        let update = update(&context, &network.parameters, optimizer, shards, scales)?;
+        let all = flat.gather(&mut pipeline, &gradients, &[loss])?;
+        pipeline.output(all)?;
+        let first = Replay::new(pipeline, slots)?;
+        let update = update(&context, flat, optimizer, shards, scales)?;
         Ok(Whole::Shards { gradients: Box::new(first), update: Box::new(update), partial: Nodes::new(0) })
     }
 
@@ -60,32 +67,22 @@ impl Whole {
     }
 }
 
-/// The optimiser's step from the sum of the shards' gradients. With a loss scale, the first result says whether all of them are finite.
-fn update(
-    context: &Context,
-    parameters: &[Parameter],
-    optimizer: &Optimizer,
-    shards: usize,
-    scales: bool,
-) -> Result<Replay> {
-    let mut pipeline = context.pipeline();
-    let (mut slots, mut own, mut gradients) = (Vec::new(), Vec::new(), Vec::new());
-    for (i, parameter) in parameters.iter().enumerate() {
-        let value = pipeline.input(DType::F32, parameter.tensor.dims())?;
-        slots.push(Slot::Parameter(i));
-        own.push(Parameter { value, ..parameter.clone() });
-    }
+/// The loss and the optimiser's step from the sum of the shards' gradients. With a loss scale, the second result says whether all of
+/// them are finite.
+fn update(context: &Context, flat: &Flat, optimizer: &Optimizer, shards: usize, scales: bool) -> Result<Replay> {
+    let (mut pipeline, mut slots) = (context.pipeline(), vec![Slot::Parameters, Slot::Sum]);
+    let parameters = pipeline.input(DType::F32, &[flat.elements()])?;
+    let sum = pipeline.input(DType::F32, &[flat.elements() + 1])?;
     let part = pipeline.constant(&Tensor::new(&[1.0 / shards as f32], &[])?)?;
-    for (i, parameter) in parameters.iter().enumerate() {
-        let sum = pipeline.input(DType::F32, parameter.tensor.dims())?;
-        slots.push(Slot::Gradient(i));
-        gradients.push(pipeline.op(adead_core::Op::Mul, &Default::default(), &[Some(sum), Some(part)])?);
-    }
+    let mean = pipeline.op(Op::Mul, &Attrs::DEFAULT, &[Some(sum), Some(part)])?;
+    let loss = pipeline.rows(mean, flat.elements(), 1)?;
+    pipeline.output(loss)?;
+    let mut gradients = pipeline.rows(mean, 0, flat.elements())?;
     if scales {
         let finite = unscaled(&mut pipeline, &mut slots, &mut gradients)?;
         pipeline.output(finite)?;
     }
-    let (new, states) = optimizer.record(&mut pipeline, &mut slots, &own, &gradients)?;
-    new.iter().chain(&states).try_for_each(|&value| pipeline.output(value))?;
+    let new = optimizer.record(&mut pipeline, &mut slots, flat, parameters, gradients)?;
+    new.iter().try_for_each(|&value| pipeline.output(value))?;
     Replay::new(pipeline, slots)
 }

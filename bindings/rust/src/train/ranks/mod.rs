@@ -32,7 +32,8 @@ pub trait Transport: Send {
     /// The number of ranks.
     fn size(&self) -> usize;
 
-    /// Sends each rank its part, `parts[rank]`, and returns what each rank sent to this one. All ranks call it equally often. The
-    /// part for the own rank comes back as it is. `io` if a rank is lost: the transport can't be used after an error.
-    fn exchange(&mut self, parts: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>>;
+    /// Sends each rank its part, the pieces of `parts[rank]` behind each other, and returns what each rank sent to this one. All
+    /// ranks call it equally often. The own rank is sent nothing, and its place in the result is empty. `io` if a rank is lost: the
+    /// transport can't be used after an error.
+    fn exchange(&mut self, parts: &[Vec<&[u8]>]) -> Result<Vec<Vec<u8>>>;
 }

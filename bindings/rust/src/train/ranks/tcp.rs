@@ -23,6 +23,8 @@ pub struct Tcp {
 const HELLO: &[u8; 16] = b"adead ranks 0001";
 /// How long to wait between two tries to connect, and between two looks for a connection.
 const PAUSE: Duration = Duration::from_millis(10);
+/// The most bytes of a part that memory is allocated for before they have come.
+const MOST_AT_ONCE: u64 = 64 << 20;
 
 fn lost<T>(text: String) -> Result<T> {
     Err(Error::new(Status::Io, text))
@@ -55,16 +57,16 @@ impl Tcp {
         Ok(Tcp { rank: place.rank, peers, exchanges: 0, broken: None })
     }
 
-    fn try_exchange(&self, parts: &mut [Vec<u8>]) -> Result<Vec<Vec<u8>>> {
+    fn try_exchange(&self, parts: &[Vec<&[u8]>]) -> Result<Vec<Vec<u8>>> {
         let number = self.exchanges;
         thread::scope(|scope| {
             let mut writers = Vec::new();
             for (rank, (peer, part)) in self.peers.iter().zip(parts.iter()).enumerate() {
                 let Some(mut peer) = peer.as_ref() else { continue };
                 let write = move || {
-                    let head = [number.to_le_bytes(), (part.len() as u64).to_le_bytes()].concat();
-                    peer.write_all(&head)?;
-                    peer.write_all(part)
+                    let length: usize = part.iter().map(|piece| piece.len()).sum();
+                    peer.write_all(&[number.to_le_bytes(), (length as u64).to_le_bytes()].concat())?;
+                    part.iter().try_for_each(|piece| peer.write_all(piece))
                 };
                 let writer = thread::Builder::new().spawn_scoped(scope, write);
                 writers.push((rank, writer.or_else(|error| lost(format!("no thread to send with: {error}")))?));
@@ -104,8 +106,8 @@ fn receive(mut peer: &TcpStream, number: u64) -> io::Result<Vec<u8>> {
     if theirs != number {
         return Err(io::Error::other(format!("it is at exchange {theirs}, and this rank at {number}")));
     }
-    // The vector grows as bytes come, so a wrong length allocates nothing.
-    let mut bytes = Vec::new();
+    // A longer vector grows as bytes come, so a wrong length allocates little.
+    let mut bytes = Vec::with_capacity(length.min(MOST_AT_ONCE) as usize);
     peer.take(length).read_to_end(&mut bytes)?;
     if bytes.len() as u64 == length { Ok(bytes) } else { Err(ErrorKind::UnexpectedEof.into()) }
 }
@@ -119,7 +121,7 @@ impl Transport for Tcp {
         self.peers.len()
     }
 
-    fn exchange(&mut self, mut parts: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
+    fn exchange(&mut self, parts: &[Vec<&[u8]>]) -> Result<Vec<Vec<u8>>> {
         if let Some(text) = &self.broken {
             return lost(format!("the ranks can't be used any longer: {text}"));
         }
@@ -127,7 +129,7 @@ impl Transport for Tcp {
             let text = format!("{} parts for {} ranks", parts.len(), self.peers.len());
             return Err(Error::new(Status::InvalidArgument, text));
         }
-        let found = self.try_exchange(&mut parts);
+        let found = self.try_exchange(parts);
         self.exchanges += 1;
         if let Err(error) = &found {
             self.broken = Some(error.to_string());
@@ -136,9 +138,7 @@ impl Transport for Tcp {
                 let _ = peer.shutdown(std::net::Shutdown::Both);
             }
         }
-        let mut found = found?;
-        found[self.rank] = std::mem::take(&mut parts[self.rank]);
-        Ok(found)
+        found
     }
 }
 
