@@ -46,6 +46,12 @@ static Result enqueue(Handle stream, std::function<Result()> work) {
     return work();
 }
 
+// How many GPUs there are: 1, or what ADEAD_TEST_GPUS says.
+static int count() {
+    const char *given = getenv("ADEAD_TEST_GPUS");
+    return given ? atoi(given) : 1;
+}
+
 static double now() {
     timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -56,15 +62,16 @@ extern "C" {
 Result cuInit(unsigned) { return OK; }
 Result cuDriverGetVersion(int *v) { return *v = 12080, OK; }
 Result cuGetErrorName(int code, const char **name) { return *name = code == MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY" : "CUDA_ERROR_UNKNOWN", OK; }
-Result cuDeviceGetCount(int *n) { return *n = 1, OK; }
-Result cuDeviceGet(int *d, int i) { return *d = i, i == 0 ? OK : 101; }
+Result cuDeviceGetCount(int *n) { return *n = count(), OK; }
+Result cuDeviceGet(int *d, int i) { return *d = i, i >= 0 && i < count() ? OK : 101; }
 Result cuDeviceGetName(char *to, int n, int) { return strncpy(to, "GPU on the host", n), OK; }
 // ADEAD_TEST_UUID, of 32 digits, makes it the same GPU as another driver's.
-Result cuDeviceGetUuid_v2(unsigned char *to, int) {
+Result cuDeviceGetUuid_v2(unsigned char *to, int device) {
     memcpy(to, "adead-emulation!", 16);
     const char *wanted = getenv("ADEAD_TEST_UUID");
     for (int i = 0; wanted && strlen(wanted) == 32 && i < 16; i++)
         to[i] = static_cast<unsigned char>(strtoul(std::string(wanted + 2 * i, 2).c_str(), nullptr, 16));
+    to[15] ^= device;
     return OK;
 }
 Result cuDeviceTotalMem_v2(size_t *n, int) { return *n = TOTAL, OK; }
@@ -88,7 +95,7 @@ Result cuDeviceGetAttribute(int *v, int what, int) {
     }
     return OK;
 }
-Result cuDeviceGetPCIBusId(char *to, int n, int) { return strncpy(to, "0000:00:00.0", n), OK; }
+Result cuDeviceGetPCIBusId(char *to, int n, int device) { return snprintf(to, n, "0000:00:0%d.0", device), OK; }
 Result cuDevicePrimaryCtxRetain(Handle *c, int) { return *c = &context, OK; }
 Result cuDevicePrimaryCtxRelease_v2(int) { return OK; }
 Result cuCtxGetCurrent(Handle *c) { return *c = current.empty() ? nullptr : current.back(), OK; }

@@ -2,7 +2,7 @@
 #![cfg(feature = "train")]
 
 use adead::device::Isa;
-use adead::train::ranks::{Place, Tcp, Transport};
+use adead::train::ranks::{Nccl, Place, Tcp, Transport};
 use adead::train::{Network, Optimizer, Trainer, layers, losses};
 use adead::{Context, ContextOptions, DType, Op, Result, Status, Tensor};
 use std::io::{Read, Write};
@@ -86,7 +86,7 @@ fn ranks<T: Send>(size: usize, run: impl Fn(usize, Box<dyn Transport>) -> T + Sy
     thread::scope(|scope| {
         let start = |rank: usize| {
             let place = Place { rank, size, address: address.clone() };
-            scope.spawn(move || run(rank, Box::new(Tcp::connect(&place, PATIENCE).unwrap())))
+            scope.spawn(move || run(rank, Box::new(Nccl::over(Tcp::connect(&place, PATIENCE).unwrap()))))
         };
         let all: Vec<_> = (0..size).map(start).collect();
         all.into_iter().map(|thread| thread.join().unwrap()).collect()
@@ -261,4 +261,53 @@ fn an_exchange_gives_every_rank_its_part() {
             assert!(*part == expected, "from {from} to {to}");
         }
     }
+}
+
+/// Contexts on two CUDA GPUs, if there are two. `ADEAD_TEST_GPUS` says that there are.
+fn two_gpus() -> Option<[Context; 2]> {
+    let both = ["cuda:0", "cuda:1"].map(Context::open);
+    if let Some(error) = both.iter().find_map(|context| context.as_ref().err()) {
+        assert!(std::env::var_os("ADEAD_TEST_GPUS").is_none(), "{error}");
+        println!("skipped: {error}");
+        return None;
+    }
+    Some(both.map(Result::unwrap))
+}
+
+#[test]
+fn gpus_exchange_gradients_through_nccl() {
+    let Some([first, second]) = two_gpus() else { return };
+    let cpu = Context::open("cpu").unwrap();
+    let mut alone = trainer(&cpu, optimizer());
+    let losses: Vec<f32> = (0..10).map(|_| step(&mut alone).unwrap()).collect();
+    // A rank on a processor, and two ranks on one GPU, exchange over TCP.
+    let cases: [(&[&Context], &str); 3] =
+        [(&[&first, &second], "NCCL"), (&[&first, &second, &cpu], "TCP"), (&[&second, &second], "TCP")];
+    for (contexts, name) in cases {
+        let found = ranks(contexts.len(), |rank, transport| {
+            let mut trainer = trainer(contexts[rank], optimizer());
+            assert_eq!(trainer.transport(), None);
+            trainer.join(transport).unwrap();
+            let losses: Vec<f32> = (0..10).map(|_| step(&mut trainer).unwrap()).collect();
+            (losses, bits(&trainer), trainer.transport().unwrap())
+        });
+        for (rank, (own, weights, transport)) in found.iter().enumerate() {
+            assert!(*own == losses && *weights == bits(&alone), "rank {rank} over {transport}");
+            assert!(transport.starts_with(name), "{transport} instead of {name}");
+        }
+    }
+}
+
+#[test]
+fn a_gpu_that_leaves_is_named() {
+    let Some(contexts) = two_gpus() else { return };
+    let found = ranks(2, |rank, transport| {
+        let mut trainer = trainer(&contexts[rank], optimizer());
+        trainer.join(transport).unwrap();
+        let before = (0..if rank == 0 { 3 } else { 2 }).map(|_| step(&mut trainer)).last().unwrap();
+        (before.map_err(|error| (error.status(), error.to_string())), trainer.steps())
+    });
+    let Err((status, text)) = &found[0].0 else { panic!("rank 0 made a step alone") };
+    assert!(*status == Status::Io && text.contains("rank 1 has left the training"), "{text}");
+    assert_eq!((found[0].1, found[1].1), (2, 2));
 }

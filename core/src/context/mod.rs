@@ -2,6 +2,8 @@
 //! profiles.
 
 mod joined;
+#[cfg(feature = "lend")]
+mod lending;
 #[cfg(feature = "profile")]
 mod profiling;
 mod running;

@@ -194,6 +194,12 @@ pub unsafe trait Device: Send + Sync {
         fail!(Unsupported, "{} can't make a buffer over memory of another library", self.info().id)
     }
 
+    /// Runs work of other code with the device's context current in this thread, if the backend has such a thing.
+    #[cfg(feature = "lend")]
+    fn lend(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<()> {
+        work()
+    }
+
     /// Waits for the work that other code gave CUDA's default stream, so that memory it used can be reused.
     fn wait_for_others(&self) -> Result<()> {
         Ok(())

@@ -18,7 +18,7 @@ pub use run::{Epoch, Event, Outcome, RunOptions};
 
 pub use trainer::{Description, Trainer};
 
-use adead::train::ranks::{Place, Tcp, Transport};
+use adead::train::ranks::{Nccl, Place, Tcp, Transport};
 use adead::{Error, Result, Status, Tensor};
 use sha2::{Digest, Sha256};
 use std::path::Path;
@@ -34,10 +34,11 @@ pub struct Measured {
 }
 
 /// Connects with the other ranks of a training. `place` is `RANK/RANKS@HOST:PORT`, or `env` for what torchrun, Open MPI, MPICH or Slurm
-/// says. A rank may take so long to come, and to compute its part of a step.
+/// says. A rank may take so long to come, and to compute its part of a step. Gradients go through NCCL where every rank computes on an
+/// NVIDIA GPU of its own and finds the library, otherwise over TCP.
 pub fn connect(place: &str, patience: Duration) -> Result<Box<dyn Transport>> {
     let place = if place == "env" { Place::from_environment()? } else { place.parse()? };
-    Ok(Box::new(Tcp::connect(&place, patience)?))
+    Ok(Box::new(Nccl::over(Tcp::connect(&place, patience)?)))
 }
 
 /// Returns how long a rank may take. `invalid_argument` unless it is a number of seconds above 0.

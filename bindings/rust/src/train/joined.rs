@@ -1,10 +1,10 @@
 //! What trainers of several ranks say to each other.
 
-use super::ranks::Transport;
+use super::ranks::{Reader, Transport, tell};
 use super::trainer::{Trainer, invalid};
 use super::tree::{Node, Nodes, nodes_of, root, shards_of};
 use super::whole::Whole;
-use adead_core::{Context, DType, Error, Result, Status, Tensor};
+use adead_core::{Attrs, Axis, Context, Op, Result, Tensor};
 use std::ops::Range;
 
 impl Trainer {
@@ -23,6 +23,7 @@ impl Trainer {
             return invalid("a batch is under way: apply it before the trainer joins ranks".into());
         }
         compare(ranks.as_mut(), &self.description())?;
+        ranks.attach(&self.context, self.device())?;
         let scaling = self.scaling.map(|scaling| scaling.tensor()).transpose()?;
         let tensors: Vec<Tensor> = [&self.parameters].into_iter().chain(&self.states).chain(&scaling).cloned().collect();
         let (step, mut tensors) = share(ranks.as_mut(), self.step, &tensors)?;
@@ -59,13 +60,6 @@ impl Trainer {
         }
         text
     }
-}
-
-/// Sends every other rank the same bytes, and returns what the ranks sent: `own` for this one.
-fn tell(ranks: &mut dyn Transport, own: &[u8]) -> Result<Vec<Vec<u8>>> {
-    let mut all = ranks.exchange(&vec![vec![own]; ranks.size()])?;
-    all[ranks.rank()] = own.to_vec();
-    Ok(all)
 }
 
 /// Returns an error unless all ranks have the same text. It has the first line that differs.
@@ -117,62 +111,27 @@ pub(super) fn sum(
     let (rank, size) = (ranks.rank(), ranks.size());
     let elements = nodes.first().map_or(0, |node| node.sum.len());
     let chunk = |rank: usize| rank * elements / size..(rank + 1) * elements / size;
-    let own = chunk(rank);
+    let part = |to: usize| {
+        let chunk = chunk(to);
+        nodes.iter().map(move |node| node.sum.rows(chunk.start, chunk.len())).collect::<Result<Vec<_>>>()
+    };
     // Scatter: every rank receives its chunk of each node.
-    let values = nodes.iter().map(|node| node.sum.host_bytes()).collect::<Result<Vec<_>>>()?;
-    let part = |to: usize| values.iter().map(|bytes| &bytes[4 * chunk(to).start..4 * chunk(to).end]).collect();
-    let found = ranks.exchange(&(0..size).map(part).collect::<Vec<_>>())?;
-    let mut all = Vec::new();
-    for (other, bytes) in found.iter().enumerate() {
-        if other == rank {
-            for Node { level, index, sum } in nodes {
-                all.push(Node { level: *level, index: *index, sum: sum.rows(own.start, own.len())? });
-            }
-            continue;
-        }
-        let mut from = Reader { bytes, rank: other };
-        for node in nodes_of(shards_of(other, size, shards))? {
-            all.push(Node { level: node.level, index: node.index, sum: from.tensor(&[own.len()])? });
-        }
-        from.end()?;
-    }
-    let Some(sum) = root(context, all)? else { return invalid("the ranks' shards do not make up a batch".into()) };
+    let of_rank = |rank: usize| nodes_of(shards_of(rank, size, shards));
+    let all = (0..size).map(of_rank).collect::<Result<Vec<_>>>()?;
+    let own = chunk(rank).len();
+    let expected: Vec<_> = all.iter().map(|nodes| vec![own; nodes.len()]).collect();
+    let parts = (0..size).map(|to| if to == rank { Ok(Vec::new()) } else { part(to) }).collect::<Result<Vec<_>>>()?;
+    let mut found = ranks.exchange_tensors(&parts, &expected)?;
+    found[rank] = part(rank)?;
+    let sums = all.into_iter().flatten().zip(found.into_iter().flatten());
+    let nodes = sums.map(|(Node { level, index, .. }, sum)| Node { level, index, sum }).collect();
+    let Some(sum) = root(context, nodes)? else { return invalid("the ranks' shards do not make up a batch".into()) };
     // Gather: every rank receives all chunks.
-    let own = sum.host_bytes()?;
-    let found = ranks.exchange(&vec![vec![own]; size])?;
-    let mut whole = Vec::with_capacity(4 * elements);
-    for (other, bytes) in found.iter().enumerate() {
-        let mut from = Reader { bytes: if other == rank { own } else { bytes }, rank: other };
-        whole.extend_from_slice(from.take(4 * chunk(other).len())?);
-        from.end()?;
-    }
-    Tensor::from_bytes(&whole, DType::F32, &[elements])
-}
-
-/// Reads what a rank sent.
-struct Reader<'a> {
-    bytes: &'a [u8],
-    rank: usize,
-}
-
-impl<'a> Reader<'a> {
-    fn take(&mut self, count: usize) -> Result<&'a [u8]> {
-        let Some((taken, rest)) = self.bytes.split_at_checked(count) else {
-            return Err(Error::new(Status::Io, format!("rank {} sent too little", self.rank)));
-        };
-        self.bytes = rest;
-        Ok(taken)
-    }
-
-    /// A tensor of f32.
-    fn tensor(&mut self, dims: &[usize]) -> Result<Tensor> {
-        Tensor::from_bytes(self.take(4 * dims.iter().product::<usize>())?, DType::F32, dims)
-    }
-
-    fn end(&self) -> Result<()> {
-        if self.bytes.is_empty() {
-            return Ok(());
-        }
-        Err(Error::new(Status::Io, format!("rank {} sent {} bytes too many", self.rank, self.bytes.len())))
-    }
+    let expected: Vec<_> = (0..size).map(|rank| vec![chunk(rank).len()]).collect();
+    let parts: Vec<_> = (0..size).map(|to| if to == rank { Vec::new() } else { vec![sum.clone()] }).collect();
+    let mut found = ranks.exchange_tensors(&parts, &expected)?;
+    found[rank] = vec![sum];
+    let all: Vec<Tensor> = found.into_iter().flatten().collect();
+    let operands: Vec<_> = all.iter().map(Some).collect();
+    context.run(Op::Concat, &Attrs { axis: Axis::At(0), ..Attrs::DEFAULT }, &operands)
 }

@@ -327,6 +327,11 @@ impl Trainer {
         self.seed
     }
 
+    /// Returns what moves gradients between the ranks, for people, such as `TCP` or `NCCL 2.28.3`: `None` without ranks.
+    pub fn transport(&self) -> Option<String> {
+        self.ranks.as_ref().map(|ranks| ranks.name())
+    }
+
     /// Returns the device that trains.
     pub fn device(&self) -> &str {
         self.whole.first().device()

@@ -132,6 +132,12 @@ unsafe impl Device for CudaDevice {
         Ok(Arc::new(self.buffer(bytes)?))
     }
 
+    #[cfg(feature = "lend")]
+    fn lend(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<()> {
+        let _entered = self.shared.enter()?;
+        work()
+    }
+
     unsafe fn over(&self, address: u64, bytes: usize, owner: Box<dyn Send + Sync>) -> Result<Arc<dyn Buffer>> {
         let memory = Allocation::over(&self.shared, address, bytes, owner)?;
         self.shared.wait_for_default()?;

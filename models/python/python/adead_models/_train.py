@@ -1,6 +1,7 @@
 """``Trainer``: a network that learns from arrays."""
 
 import ctypes
+import importlib.util
 import json
 import os
 import threading
@@ -49,6 +50,18 @@ class Measured:
     """The mean loss."""
     accuracy: float
     """The part of the samples whose most likely class is the right one."""
+
+
+def _find_nccl() -> None:
+    """Names the NCCL of the package nvidia-nccl, if it is installed and the environment names no other."""
+    try:
+        package = importlib.util.find_spec("nvidia.nccl")
+    except ModuleNotFoundError:
+        return
+    for folder in (package.submodule_search_locations or ()) if package else ():
+        library = os.path.join(folder, "lib", "libnccl.so.2")
+        if os.path.exists(library):
+            os.environ.setdefault("ADEAD_NCCL", library)
 
 
 class Trainer:
@@ -248,9 +261,12 @@ class Trainer:
         ``place`` is the rank of this one: "0/4@host:29500" for rank 0 of 4, with the address on which rank 0 waits, or "env" for what
         torchrun, Open MPI, MPICH or Slurm says. All ranks take the parameters and the step of rank 0. Then each makes the same calls
         with the same samples, and computes its part of every batch. ``patience`` is how many seconds a rank may take to come, and to
-        compute its part of a step. ``adead.IoError`` if one does not come or is lost, ``adead.InvalidArgumentError`` if there are more
+        compute its part of a step. Gradients go through NCCL where every rank computes on an NVIDIA GPU of its own and finds the
+        library: the file that the variable ``ADEAD_NCCL`` names, that of the package ``nvidia-nccl``, or the system's. Otherwise they go
+        over TCP. ``adead.IoError`` if one does not come or is lost, ``adead.InvalidArgumentError`` if there are more
         ranks than shards, or the ranks' trainings differ.
         """
+        _find_nccl()
         with self._lock:
             check(trainer_join(self._opened(), argument(place), patience))
 

@@ -16,13 +16,15 @@
 //! # }
 //! ```
 
+mod nccl;
 mod place;
 mod tcp;
 
+pub use nccl::Nccl;
 pub use place::Place;
 pub use tcp::Tcp;
 
-use adead_core::Result;
+use adead_core::{Context, DType, Error, Result, Status, Tensor};
 
 /// Moves bytes between the ranks of a training.
 pub trait Transport: Send {
@@ -36,4 +38,71 @@ pub trait Transport: Send {
     /// ranks call it equally often. The own rank is sent nothing, and its place in the result is empty. `io` if a rank is lost: the
     /// transport can't be used after an error.
     fn exchange(&mut self, parts: &[Vec<&[u8]>]) -> Result<Vec<Vec<u8>>>;
+
+    /// Says what moves the bytes, for people: `TCP`.
+    fn name(&self) -> String;
+
+    /// Prepares to exchange tensors that are on a device of a context. All ranks call it.
+    fn attach(&mut self, _context: &Context, _device: &str) -> Result<()> {
+        Ok(())
+    }
+
+    /// Exchanges tensors of f32 as [`exchange`](Transport::exchange) does bytes. `expected` has the number of elements of each
+    /// tensor that the ranks send to this one. Without a way of its own the transport moves them through host memory.
+    fn exchange_tensors(&mut self, parts: &[Vec<Tensor>], expected: &[Vec<usize>]) -> Result<Vec<Vec<Tensor>>> {
+        through_host(self, parts, expected)
+    }
+}
+
+/// Exchanges tensors as bytes in host memory.
+fn through_host<T: Transport + ?Sized>(
+    ranks: &mut T,
+    parts: &[Vec<Tensor>],
+    expected: &[Vec<usize>],
+) -> Result<Vec<Vec<Tensor>>> {
+    let bytes = parts.iter().map(|part| part.iter().map(Tensor::host_bytes).collect());
+    let found = ranks.exchange(&bytes.collect::<Result<Vec<_>>>()?)?;
+    let own = ranks.rank();
+    let read = |(rank, (bytes, counts)): (usize, (&Vec<u8>, &Vec<usize>))| {
+        let mut from = Reader { bytes, rank };
+        let counts = if rank == own { &[] } else { &counts[..] };
+        let tensors = counts.iter().map(|&count| from.tensor(&[count])).collect::<Result<Vec<_>>>()?;
+        from.end().map(|()| tensors)
+    };
+    found.iter().zip(expected).enumerate().map(read).collect()
+}
+
+/// Sends every other rank the same bytes, and returns what the ranks sent: `own` for this one.
+pub(super) fn tell<T: Transport + ?Sized>(ranks: &mut T, own: &[u8]) -> Result<Vec<Vec<u8>>> {
+    let mut all = ranks.exchange(&vec![vec![own]; ranks.size()])?;
+    all[ranks.rank()] = own.to_vec();
+    Ok(all)
+}
+
+/// Reads what a rank sent.
+pub(super) struct Reader<'a> {
+    pub bytes: &'a [u8],
+    pub rank: usize,
+}
+
+impl<'a> Reader<'a> {
+    pub fn take(&mut self, count: usize) -> Result<&'a [u8]> {
+        let Some((taken, rest)) = self.bytes.split_at_checked(count) else {
+            return Err(Error::new(Status::Io, format!("rank {} sent too little", self.rank)));
+        };
+        self.bytes = rest;
+        Ok(taken)
+    }
+
+    /// A tensor of f32.
+    pub fn tensor(&mut self, dims: &[usize]) -> Result<Tensor> {
+        Tensor::from_bytes(self.take(4 * dims.iter().product::<usize>())?, DType::F32, dims)
+    }
+
+    pub fn end(&self) -> Result<()> {
+        if self.bytes.is_empty() {
+            return Ok(());
+        }
+        Err(Error::new(Status::Io, format!("rank {} sent {} bytes too many", self.rank, self.bytes.len())))
+    }
 }

@@ -13,6 +13,8 @@ pub struct Tcp {
     rank: usize,
     /// By rank; the own one has none.
     peers: Vec<Option<TcpStream>>,
+    /// How long a rank may take to answer.
+    patience: Duration,
     /// How many exchanges there were.
     exchanges: u64,
     /// Why it can't be used any longer.
@@ -54,7 +56,45 @@ impl Tcp {
             };
             peer.as_ref().map_or(Ok(()), set).or_else(|error| lost(format!("rank {rank}: {error}")))?;
         }
-        Ok(Tcp { rank: place.rank, peers, exchanges: 0, broken: None })
+        Ok(Tcp { rank: place.rank, peers, patience, exchanges: 0, broken: None })
+    }
+
+    /// How long a rank may take to answer.
+    pub(super) fn patience(&self) -> Duration {
+        self.patience
+    }
+
+    /// Returns an error if a rank has left.
+    pub(super) fn look(&self) -> Result<()> {
+        for (rank, peer) in self.peers.iter().enumerate() {
+            let Some(peer) = peer else { continue };
+            let mut byte = [0];
+            let _ = peer.set_nonblocking(true);
+            let seen = peer.peek(&mut byte);
+            let _ = peer.set_nonblocking(false);
+            match seen {
+                Ok(0) => return lost(why(rank, &ErrorKind::UnexpectedEof.into())),
+                Err(error) if error.kind() != ErrorKind::WouldBlock => return lost(why(rank, &error)),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns an error if the ranks can't be used any longer.
+    pub(super) fn usable(&self) -> Result<()> {
+        match &self.broken {
+            Some(text) => lost(format!("the ranks can't be used any longer: {text}")),
+            None => Ok(()),
+        }
+    }
+
+    /// Ends the connections after an error, so that the others need not wait for their patience's end.
+    pub(super) fn leave(&mut self, error: &Error) {
+        self.broken = Some(error.to_string());
+        for peer in self.peers.iter().flatten() {
+            let _ = peer.shutdown(std::net::Shutdown::Both);
+        }
     }
 
     fn try_exchange(&self, parts: &[Vec<&[u8]>]) -> Result<Vec<Vec<u8>>> {
@@ -122,9 +162,7 @@ impl Transport for Tcp {
     }
 
     fn exchange(&mut self, parts: &[Vec<&[u8]>]) -> Result<Vec<Vec<u8>>> {
-        if let Some(text) = &self.broken {
-            return lost(format!("the ranks can't be used any longer: {text}"));
-        }
+        self.usable()?;
         if parts.len() != self.peers.len() {
             let text = format!("{} parts for {} ranks", parts.len(), self.peers.len());
             return Err(Error::new(Status::InvalidArgument, text));
@@ -132,13 +170,13 @@ impl Transport for Tcp {
         let found = self.try_exchange(parts);
         self.exchanges += 1;
         if let Err(error) = &found {
-            self.broken = Some(error.to_string());
-            // So that the others need not wait for their patience's end.
-            for peer in self.peers.iter().flatten() {
-                let _ = peer.shutdown(std::net::Shutdown::Both);
-            }
+            self.leave(error);
         }
         found
+    }
+
+    fn name(&self) -> String {
+        "TCP".into()
     }
 }
 

@@ -1,0 +1,384 @@
+//! Ranks whose tensors NCCL moves from GPU to GPU. It only moves bytes: every addition is adead's.
+
+use super::{Tcp, Transport, tell, through_host};
+use adead_core::{Context, DType, Error, Meta, Result, Shape, Status, Tensor};
+use libloading::Library;
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ptr;
+use std::sync::OnceLock;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Ranks over [`Tcp`] that exchange tensors through NCCL, if each of them computes on an NVIDIA GPU of its own and finds NCCL: the
+/// file that `ADEAD_NCCL` names, or else `libnccl.so.2`. Otherwise tensors go over TCP too.
+pub struct Nccl {
+    tcp: Tcp,
+    own: Option<Joined>,
+}
+
+/// What tensors are exchanged with.
+struct Joined {
+    communicator: Communicator,
+    context: Context,
+    device: String,
+}
+
+impl Nccl {
+    /// Takes ranks that are connected.
+    pub fn over(tcp: Tcp) -> Nccl {
+        Nccl { tcp, own: None }
+    }
+
+    /// Exchanges tensors that are on the GPU.
+    fn on_device(&self, parts: &[Vec<Tensor>], expected: &[Vec<usize>], own: &mut Joined) -> Result<Vec<Vec<Tensor>>> {
+        self.tcp.usable()?;
+        let Joined { communicator, context, device } = own;
+        let other = |&rank: &usize| rank != self.tcp.rank();
+        let sent: Vec<(usize, &Tensor)> =
+            (0..parts.len()).filter(other).flat_map(|to| parts[to].iter().map(move |tensor| (to, tensor))).collect();
+        let received: Vec<(usize, usize)> =
+            (0..expected.len()).filter(other).flat_map(|from| expected[from].iter().map(move |&n| (from, n))).collect();
+        let inputs: Vec<&Tensor> = sent.iter().map(|(_, tensor)| *tensor).collect();
+        let outputs = received.iter().map(|&(_, count)| Ok(Meta::new(DType::F32, Shape::new(&[count])?)));
+        let outputs = outputs.collect::<Result<Vec<_>>>()?;
+        let mut work = |from: &[u64], to: &[u64]| {
+            let sends = sent.iter().zip(from).map(|((rank, tensor), &at)| (*rank, at, tensor.byte_len()));
+            let receives = received.iter().zip(to).map(|((rank, count), &at)| (*rank, at, 4 * count));
+            let done = communicator.exchange(&mut { sends }, &mut { receives }).and_then(|()| communicator.wait(&self.tcp));
+            if done.is_err() {
+                communicator.give_up();
+            }
+            done
+        };
+        // SAFETY: every output is received as a whole. The work returns when the exchange has ended or was given up.
+        let found = unsafe { context.lend(device, &inputs, &outputs, &mut work) }?;
+        let mut all: Vec<Vec<Tensor>> = expected.iter().map(|_| Vec::new()).collect();
+        for ((from, _), tensor) in received.into_iter().zip(found) {
+            all[from].push(tensor);
+        }
+        Ok(all)
+    }
+
+    /// What a rank says of its GPU: the version of its NCCL and the GPU's number, or why it has none of them.
+    fn offer(context: &Context, device: &str) -> std::result::Result<String, String> {
+        let info = context.devices().into_iter().find(|info| info.id == device);
+        let Some(uuid) = info.filter(|_| device.starts_with("cuda:")).and_then(|info| info.uuid) else {
+            return Err(format!("it computes on {device}"));
+        };
+        let api = Api::get().map_err(ToString::to_string)?;
+        let uuid: String = uuid.iter().map(|byte| format!("{byte:02x}")).collect();
+        Ok(format!("{} {uuid}", api.version))
+    }
+}
+
+impl Transport for Nccl {
+    fn rank(&self) -> usize {
+        self.tcp.rank()
+    }
+
+    fn size(&self) -> usize {
+        self.tcp.size()
+    }
+
+    fn exchange(&mut self, parts: &[Vec<&[u8]>]) -> Result<Vec<Vec<u8>>> {
+        self.tcp.exchange(parts)
+    }
+
+    fn name(&self) -> String {
+        match (&self.own, Api::get()) {
+            (Some(_), Ok(api)) => {
+                let (major, minor, patch) = (api.version / 10_000, api.version / 100 % 100, api.version % 100);
+                format!("NCCL {major}.{minor}.{patch}")
+            }
+            _ => self.tcp.name(),
+        }
+    }
+
+    fn attach(&mut self, context: &Context, device: &str) -> Result<()> {
+        self.own = None;
+        let own = match Nccl::offer(context, device) {
+            Ok(text) => text,
+            Err(why) => format!("- {why}"),
+        };
+        let all: Vec<String> =
+            tell(&mut self.tcp, own.as_bytes())?.iter().map(|text| String::from_utf8_lossy(text).into()).collect();
+        if let Some((rank, why)) = refusal(&all) {
+            #[cfg(feature = "log")]
+            ::log::info!(target: "adead::ranks", "gradients go over TCP, not NCCL: rank {rank}: {why}");
+            let _ = (rank, why);
+            return Ok(());
+        }
+        let api = Api::get().map_err(Clone::clone)?;
+        let first = if self.rank() == 0 { api.unique_id() } else { Ok(Id([0; ID])) };
+        // A rank that has no id tells the others by an empty one, so that none of them waits.
+        let id = first.as_ref().map_or(&[][..], |id| &id.0);
+        let told = tell(&mut self.tcp, id)?;
+        first?;
+        let Ok(id) = <[u8; ID]>::try_from(&told[0][..]) else {
+            return lost("rank 0 could not begin with NCCL".into());
+        };
+        let (rank, size) = (self.rank(), self.size());
+        let mut made = None;
+        let mut begin = |_: &[u64], _: &[u64]| {
+            let communicator = Communicator::begin(api, Id(id), rank, size)?;
+            communicator.wait(&self.tcp)?;
+            made = Some(communicator);
+            Ok(())
+        };
+        // SAFETY: there are no tensors.
+        let begun = unsafe { context.lend(device, &[], &[], &mut begin) };
+        if let Err(error) = &begun {
+            self.tcp.leave(error);
+        }
+        begun?;
+        self.own = made.map(|communicator| Joined { communicator, context: context.clone(), device: device.to_owned() });
+        Ok(())
+    }
+
+    fn exchange_tensors(&mut self, parts: &[Vec<Tensor>], expected: &[Vec<usize>]) -> Result<Vec<Vec<Tensor>>> {
+        let Some(mut own) = self.own.take() else { return through_host(&mut self.tcp, parts, expected) };
+        let found = self.on_device(parts, expected, &mut own);
+        match &found {
+            Ok(_) => self.own = Some(own),
+            Err(error) => self.tcp.leave(error),
+        }
+        found
+    }
+}
+
+fn lost<T>(text: String) -> Result<T> {
+    Err(Error::new(Status::Io, text))
+}
+
+/// The first rank that can't use NCCL with the others, from what all of them said, and why.
+fn refusal(all: &[String]) -> Option<(usize, String)> {
+    for (rank, text) in all.iter().enumerate() {
+        if let Some(why) = text.strip_prefix("- ") {
+            return Some((rank, why.to_owned()));
+        }
+        if let Some(other) = all[..rank].iter().position(|other| other == text) {
+            return Some((rank, format!("it computes on the same GPU as rank {other}")));
+        }
+        let version = |text: &String| text.split(' ').next().map(str::to_owned);
+        if let (Some(own), Some(first)) = (version(text), version(&all[0]))
+            && own != first
+        {
+            return Some((rank, format!("its NCCL has the version {own}, and that of rank 0 {first}")));
+        }
+    }
+    None
+}
+
+/// Bytes of the id of a communicator.
+const ID: usize = 128;
+
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Id([u8; ID]);
+
+/// NCCL's settings of a communicator, of which it knows the first ones by their size.
+#[repr(C)]
+struct Settings {
+    size: usize,
+    magic: u32,
+    version: u32,
+    blocking: c_int,
+    /// The size of clusters and the least and greatest number of blocks: `c_int::MIN` for NCCL's own.
+    blocks: [c_int; 3],
+    network: *const c_char,
+    split_share: c_int,
+}
+
+type Handle = *mut c_void;
+
+/// The functions of NCCL, and the one of CUDA's driver that says whether work is done.
+struct Api {
+    version: c_int,
+    error_text: unsafe extern "C" fn(c_int) -> *const c_char,
+    unique_id: unsafe extern "C" fn(*mut Id) -> c_int,
+    begin: unsafe extern "C" fn(*mut Handle, c_int, Id, c_int, *mut Settings) -> c_int,
+    state: unsafe extern "C" fn(Handle, *mut c_int) -> c_int,
+    group_start: unsafe extern "C" fn() -> c_int,
+    group_end: unsafe extern "C" fn() -> c_int,
+    send: unsafe extern "C" fn(*const c_void, usize, c_int, c_int, Handle, Handle) -> c_int,
+    receive: unsafe extern "C" fn(*mut c_void, usize, c_int, c_int, Handle, Handle) -> c_int,
+    abort: unsafe extern "C" fn(Handle) -> c_int,
+    query: unsafe extern "system" fn(Handle) -> c_int,
+}
+
+// What NCCL's functions return.
+const SUCCESS: c_int = 0;
+const IN_PROGRESS: c_int = 7;
+/// CUDA's answer that work is under way.
+const NOT_READY: c_int = 600;
+/// NCCL's number of the type of bytes.
+const BYTES: c_int = 0;
+
+impl Api {
+    /// Returns NCCL, loaded once.
+    fn get() -> std::result::Result<&'static Api, &'static Error> {
+        static API: OnceLock<Result<Api>> = OnceLock::new();
+        API.get_or_init(Api::load).as_ref()
+    }
+
+    fn load() -> Result<Api> {
+        let name = std::env::var("ADEAD_NCCL").unwrap_or_else(|_| "libnccl.so.2".into());
+        let unavailable = |error: libloading::Error| {
+            Error::new(Status::BackendUnavailable, format!("no NCCL ({error}); ADEAD_NCCL may name its file"))
+        };
+        // SAFETY: the libraries' initialisers have no conditions. The functions have the types of nccl.h from 2.18 on and of
+        // cuda.h. The libraries stay loaded, because they are never dropped.
+        unsafe {
+            let nccl: &'static Library = Box::leak(Box::new(Library::new(&name).map_err(unavailable)?));
+            let cuda: &'static Library = Box::leak(Box::new(Library::new("libcuda.so.1").map_err(unavailable)?));
+            macro_rules! function {
+                ($library:ident, $name:literal) => {
+                    *$library.get($name).map_err(unavailable)?
+                };
+            }
+            let version: unsafe extern "C" fn(*mut c_int) -> c_int = function!(nccl, b"ncclGetVersion");
+            let mut api = Api {
+                version: 0,
+                error_text: function!(nccl, b"ncclGetErrorString"),
+                unique_id: function!(nccl, b"ncclGetUniqueId"),
+                begin: function!(nccl, b"ncclCommInitRankConfig"),
+                state: function!(nccl, b"ncclCommGetAsyncError"),
+                group_start: function!(nccl, b"ncclGroupStart"),
+                group_end: function!(nccl, b"ncclGroupEnd"),
+                send: function!(nccl, b"ncclSend"),
+                receive: function!(nccl, b"ncclRecv"),
+                abort: function!(nccl, b"ncclCommAbort"),
+                query: function!(cuda, b"cuStreamQuery"),
+            };
+            let code = version(&mut api.version);
+            api.check(code, "asking for the version")?;
+            if api.version < 21_800 {
+                let text = format!("{name} has the version {}; adead uses NCCL from 2.18 on", api.version);
+                return Err(Error::new(Status::BackendUnavailable, text));
+            }
+            Ok(api)
+        }
+    }
+
+    /// Returns an error unless a call succeeded or its work is under way.
+    fn check(&self, code: c_int, what: &str) -> Result<()> {
+        if code == SUCCESS || code == IN_PROGRESS {
+            return Ok(());
+        }
+        // SAFETY: NCCL returns a text that stays, or NULL, for any code.
+        let text = unsafe { (self.error_text)(code) };
+        let text = if text.is_null() {
+            format!("error {code}")
+        } else {
+            // SAFETY: it is not NULL, and ends with NUL.
+            unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
+        };
+        lost(format!("NCCL, {what}: {text}"))
+    }
+
+    fn unique_id(&self) -> Result<Id> {
+        let mut id = Id([0; ID]);
+        // SAFETY: NCCL writes an id.
+        self.check(unsafe { (self.unique_id)(&mut id) }, "making an id").map(|()| id)
+    }
+}
+
+/// A rank's end of NCCL's connections.
+struct Communicator {
+    api: &'static Api,
+    handle: Handle,
+}
+
+// SAFETY: NCCL's functions may be called from any thread, and one thread at a time has the communicator.
+unsafe impl Send for Communicator {}
+
+impl Communicator {
+    /// Begins to connect with the other ranks, which do the same with the id. The GPU's context must be current.
+    fn begin(api: &'static Api, id: Id, rank: usize, size: usize) -> Result<Communicator> {
+        let mut settings = Settings {
+            size: size_of::<Settings>(),
+            magic: 0xcafe_beef,
+            version: 21_800,
+            blocking: 0,
+            blocks: [c_int::MIN; 3],
+            network: ptr::null(),
+            split_share: c_int::MIN,
+        };
+        let mut communicator = Communicator { api, handle: ptr::null_mut() };
+        // SAFETY: the settings have the form of nccl.h, and the pointers are valid during the call.
+        let code =
+            unsafe { (api.begin)(&mut communicator.handle, size as c_int, id, rank as c_int, &mut settings) };
+        api.check(code, "connecting the ranks").map(|()| communicator)
+    }
+
+    /// Begins to send and receive bytes: rank, address, count.
+    fn exchange(
+        &self,
+        sends: &mut dyn Iterator<Item = (usize, u64, usize)>,
+        receives: &mut dyn Iterator<Item = (usize, u64, usize)>,
+    ) -> Result<()> {
+        let (api, default_stream) = (self.api, ptr::null_mut());
+        // SAFETY: the addresses are those of tensors that `on_device` holds until the exchange has ended.
+        unsafe {
+            api.check((api.group_start)(), "beginning an exchange")?;
+            for (rank, address, bytes) in sends {
+                let from = ptr::with_exposed_provenance(address as usize);
+                let code = (api.send)(from, bytes, BYTES, rank as c_int, self.handle, default_stream);
+                api.check(code, "sending")?;
+            }
+            for (rank, address, bytes) in receives {
+                let to = ptr::with_exposed_provenance_mut(address as usize);
+                let code = (api.receive)(to, bytes, BYTES, rank as c_int, self.handle, default_stream);
+                api.check(code, "receiving")?;
+            }
+            api.check((api.group_end)(), "ending an exchange")
+        }
+    }
+
+    /// Ends the connections, and what is under way with them.
+    fn give_up(&mut self) {
+        let handle = std::mem::replace(&mut self.handle, ptr::null_mut());
+        if !handle.is_null() {
+            // SAFETY: the communicator is alive, and nothing uses it after this.
+            unsafe { (self.api.abort)(handle) };
+        }
+    }
+
+    /// Waits until what was begun has ended.
+    fn wait(&self, tcp: &Tcp) -> Result<()> {
+        /// How long it looks all the time, and then how often.
+        const BUSY: Duration = Duration::from_millis(2);
+        const PAUSE: Duration = Duration::from_micros(100);
+        let (begin, mut looked) = (Instant::now(), Instant::now());
+        loop {
+            let mut state = SUCCESS;
+            // SAFETY: the communicator is alive.
+            self.api.check(unsafe { (self.api.state)(self.handle, &mut state) }, "asking for the state")?;
+            self.api.check(state, "moving bytes")?;
+            if state == SUCCESS {
+                // SAFETY: NULL is the default stream of the current context.
+                match unsafe { (self.api.query)(ptr::null_mut()) } {
+                    SUCCESS => return Ok(()),
+                    NOT_READY => {}
+                    code => return lost(format!("CUDA, moving bytes: error {code}")),
+                }
+            }
+            if begin.elapsed() > BUSY {
+                if looked.elapsed() > 100 * PAUSE {
+                    tcp.look()?;
+                    looked = Instant::now();
+                }
+                if begin.elapsed() > tcp.patience() {
+                    return lost(format!("a rank did not answer NCCL in {} s", tcp.patience().as_secs_f64()));
+                }
+                thread::sleep(PAUSE);
+            }
+        }
+    }
+}
+
+impl Drop for Communicator {
+    fn drop(&mut self) {
+        self.give_up();
+    }
+}
