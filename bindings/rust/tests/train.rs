@@ -324,6 +324,10 @@ fn wrong_use_says_what_is_wrong_and_changes_nothing() {
     assert_eq!(error.message(), "input 0 is [0, 3]; a batch can't be empty");
 
     let (net, loss) = network(&cpu(1), 4).unwrap();
+    let erases = Optimizer { weight_decay: 2.0, ..Optimizer::adamw(0.5) };
+    let error = Trainer::new(net, loss, erases).err().unwrap();
+    assert!(error.message().starts_with("a rate of 0.5 with a weight decay of 2: their product"));
+    let (net, loss) = network(&cpu(1), 4).unwrap();
     assert!(Trainer::in_shards(net, loss, optimizer(), 3).is_err());
     let (net, loss) = network(&cpu(1), 4).unwrap();
     let mut trainer = Trainer::in_shards(net, loss, optimizer(), 2).unwrap();

@@ -4,7 +4,7 @@ use super::flat::Flat;
 use super::replay::Slot;
 use super::schedule::{Schedule, power};
 use adead_core::pipeline::{Pipeline, Value};
-use adead_core::{Attrs, Axis, DType, Op, Result, Tensor};
+use adead_core::{Attrs, Axis, DType, Error, Op, Result, Status, Tensor};
 
 /// The rule of an optimiser, for a parameter p, its gradient g and the learning rate r.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -16,7 +16,8 @@ pub enum Rule {
         /// Whether the step looks ahead.
         nesterov: bool,
     },
-    /// m = β₁·m + (1 − β₁)·g; v = β₂·v + (1 − β₂)·g²; p = p − r/(1 − β₁ᵗ) · m / (√v/√(1 − β₂ᵗ) + eps).
+    /// m = m + (1 − β₁)·(g − m); v = v + (1 − β₂)·(g² − v); p = p − r/(1 − β₁ᵗ) · m / (√v/√(1 − β₂ᵗ) + eps). A weight decay of its
+    /// own shrinks p to p·d first, d = 1 − r·decay; it is computed as (p − step/d)·d.
     Adam {
         /// β₁ and β₂.
         betas: [f64; 2],
@@ -64,6 +65,17 @@ impl Optimizer {
         Optimizer::of(Rule::Adam { betas: [0.9, 0.999], eps: 1e-8, decoupled: true }, rate, 0.01)
     }
 
+    /// Returns an error if a step would erase all parameters.
+    pub(super) fn check(&self) -> Result<()> {
+        let decoupled = matches!(self.rule, Rule::Adam { decoupled: true, .. });
+        if decoupled && self.rate * self.weight_decay >= 1.0 {
+            let text = format!("a rate of {} with a weight decay of {}", self.rate, self.weight_decay);
+            let text = format!("{text}: their product must be below 1, or a step erases all parameters");
+            return Err(Error::new(Status::InvalidArgument, text));
+        }
+        Ok(())
+    }
+
     /// Returns the learning rate at a step, the first of which is 1.
     pub fn rate_at(&self, step: u64) -> f64 {
         self.rate * self.schedule.factor(step)
@@ -88,9 +100,11 @@ impl Optimizer {
         let numbers = match self.rule {
             Rule::Sgd { .. } => vec![rate],
             Rule::Adam { betas: [first, second], decoupled, .. } => {
-                let mut numbers = vec![rate / (1.0 - power(first, step)), (1.0 - power(second, step)).sqrt()];
+                let shrinks = if decoupled { 1.0 - rate * self.weight_decay } else { 1.0 };
+                let rate = rate / (1.0 - power(first, step)) / shrinks;
+                let mut numbers = vec![rate, (1.0 - power(second, step)).sqrt()];
                 if decoupled && self.weight_decay != 0.0 {
-                    numbers.push(1.0 - rate * self.weight_decay);
+                    numbers.push(shrinks);
                 }
                 numbers
             }
@@ -167,8 +181,11 @@ impl Optimizer {
                 let root = to.op(Op::Add, &[root, eps])?;
                 let direction = to.op(Op::Div, &[mean, root])?;
                 let step = to.op(Op::Mul, &[direction, numbers[0]])?;
-                let p = if numbers.len() > 2 { to.op(Op::Mul, &[p, numbers[2]])? } else { p };
-                Ok(vec![to.op(Op::Sub, &[p, step])?, mean, square])
+                let mut p = to.op(Op::Sub, &[p, step])?;
+                if let Some(&shrinks) = numbers.get(2) {
+                    p = to.op(Op::Mul, &[p, shrinks])?;
+                }
+                Ok(vec![p, mean, square])
             }
         }
     }
@@ -195,10 +212,11 @@ impl Step<'_> {
         self.pipeline.op(Op::Scale, &Attrs { alpha, ..Attrs::DEFAULT }, &[Some(x)])
     }
 
-    /// `part·old + (1 − part)·new`.
+    /// `old + (1 − part)·(new − old)`: each operation takes the result of the one before, so that they are one pass.
     fn mixed(&mut self, old: Value, new: Value, part: f64) -> Result<Value> {
-        let (old, new) = (self.scale(old, part as f32)?, self.scale(new, (1.0 - part) as f32)?);
-        self.op(Op::Add, &[old, new])
+        let difference = self.op(Op::Sub, &[new, old])?;
+        let moved = self.scale(difference, (1.0 - part) as f32)?;
+        self.op(Op::Add, &[moved, old])
     }
 
     /// Shortens gradients whose norm together is more: each is multiplied by most / (norm + 1e-6). The norm's square is the sum of

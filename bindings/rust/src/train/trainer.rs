@@ -73,6 +73,7 @@ impl Trainer {
         if let Some(i) = network.inputs.iter().position(|meta| meta.shape.elements() == 0) {
             return invalid(format!("input {i} is {}; a batch can't be empty", network.inputs[i].shape));
         }
+        optimizer.check()?;
         if network.parameters.is_empty() {
             return invalid("the network has no parameters".into());
         }
