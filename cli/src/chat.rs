@@ -37,7 +37,7 @@ EXAMPLES
 
 pub fn run(args: &ChatArgs, device: &DeviceArgs) -> Result<()> {
     let model = args.model.open(device)?;
-    let options = args.sampling.options();
+    let options = args.sampling.options()?;
     let mut conversation = model.conversation(args.system.iter().map(Message::system).collect());
     let asks = stdin().is_terminal();
     let ask = || {

@@ -74,7 +74,7 @@ pub fn run(args: &GenerateArgs, device: &DeviceArgs) -> Result<()> {
         text => text.unwrap_or_default().to_owned(),
     };
     let model = args.model.open(device)?;
-    let options = args.sampling.options();
+    let options = args.sampling.options()?;
     let mut stream = if args.chat {
         let system = args.system.iter().map(Message::system);
         model.chat_stream(&system.chain([Message::user(prompt)]).collect::<Vec<_>>(), &options)?
@@ -115,7 +115,7 @@ fn run_all(args: &GenerateArgs, prompts: &str, device: &DeviceArgs) -> Result<()
     let prompts: Vec<&str> = prompts.lines().collect();
     let model = args.model.open(device)?;
     let begun = Instant::now();
-    let answers = model.generate_batch(&prompts, &args.sampling.options())?;
+    let answers = model.generate_batch(&prompts, &args.sampling.options()?)?;
     let taken = begun.elapsed();
     for (prompt, answer) in prompts.iter().zip(&answers) {
         failure::line(json!({

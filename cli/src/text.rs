@@ -3,10 +3,12 @@
 use crate::args::DeviceArgs;
 use crate::failure::{Failure, Result};
 use crate::progress::Progress;
+use adead::Status;
 use adead_models::TextGenerator;
 use adead_models::text::{GenerateOptions, OpenOptions, Sampling};
 use clap::{Args, ValueHint};
 use sha2::{Digest, Sha256};
+use std::fs;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -37,6 +39,9 @@ pub struct SamplingArgs {
     /// End the answer before this text; may be repeated
     #[arg(long, value_name = "TEXT")]
     pub stop: Vec<String>,
+    /// A file with a JSON schema, or the schema itself: the answer is JSON that it allows
+    #[arg(long, value_name = "SCHEMA", value_hint = ValueHint::FilePath)]
+    pub json_schema: Option<String>,
     /// How random the choice of tokens is: 0 takes the most likely one, 1 draws by the model's probabilities
     #[arg(long, value_name = "T", default_value_t = 0.0)]
     pub temperature: f32,
@@ -82,8 +87,17 @@ impl ModelArgs {
 }
 
 impl SamplingArgs {
-    pub fn options(&self) -> GenerateOptions {
-        GenerateOptions {
+    pub fn options(&self) -> Result<GenerateOptions> {
+        let json_schema = match &self.json_schema {
+            Some(text) if text.trim_start().starts_with('{') => Some(text.clone()),
+            Some(path) => {
+                let fault = |error| Failure::new(Status::Io, format!("--json-schema {path}: {error}"));
+                Some(fs::read_to_string(path).map_err(fault)?)
+            }
+            None => None,
+        };
+        Ok(GenerateOptions {
+            json_schema,
             max_tokens: self.max_tokens as usize,
             stop: self.stop.clone(),
             sampling: Sampling {
@@ -96,7 +110,7 @@ impl SamplingArgs {
                 ..Sampling::default()
             },
             ..GenerateOptions::default()
-        }
+        })
     }
 }
 

@@ -48,6 +48,17 @@ fn the_text_is_the_same_however_it_is_computed() {
 }
 
 #[test]
+fn an_answer_is_json_that_a_schema_allows() {
+    let schema = r#"{"const": {"a": [1, null]}}"#;
+    let given = generate(&["--json-schema", schema]);
+    assert_eq!(answer(&given).0, "{\"a\": [1, null]}\n");
+    let file = std::env::temp_dir().join(format!("adead-schema-{}.json", std::process::id()));
+    std::fs::write(&file, schema).unwrap();
+    assert_eq!(answer(&generate(&["--json-schema", file.to_str().unwrap()])), answer(&given));
+    std::fs::remove_file(file).unwrap();
+}
+
+#[test]
 fn prompts_come_from_stdin_and_as_messages() {
     let model = model();
     let plain = generate(&[]);
@@ -110,6 +121,8 @@ fn what_goes_wrong_is_said() {
     says(21, &["generate", "--model", "none.gguf", "--prompt", "x"], "none.gguf");
     says(11, &["generate", "--model", &repository("README.md"), "--prompt", "x"], "README.md");
     says(11, &["generate", "--model", &model, "--prompt", ""], "the prompt has no tokens");
+    says(21, &["generate", "--model", &model, "--prompt", "x", "--json-schema", "none.json"], "--json-schema none.json: ");
+    says(11, &["generate", "--model", &model, "--prompt", "x", "--json-schema", "{"], "json_schema is no JSON: ");
     says(11, &["generate", "--model", &model, "--prompt", "x", "--temperature=-1"], "temperature is -1");
     says(11, &["generate", "--model", &model, "--prompt", "x", "--context", "257"], "from 1 to the model's 256");
     let long = "x".repeat(300);

@@ -28,7 +28,7 @@
 #define ADEAD_TEXT_OPTIONS_INIT { sizeof(adead_text_options), NULL, 0, 0, 0, 0, NULL, NULL }
 
 /// The defaults of adead_generate_options.
-#define ADEAD_GENERATE_OPTIONS_INIT { sizeof(adead_generate_options), 512, NULL, 0, 0, 0.0f, 0, 1.0f, 0.0f, 1.0f, 64, 0, 0 }
+#define ADEAD_GENERATE_OPTIONS_INIT { sizeof(adead_generate_options), 512, NULL, 0, 0, 0.0f, 0, 1.0f, 0.0f, 1.0f, 64, 0, 0, NULL }
 
 /// The defaults of adead_convert_options.
 #define ADEAD_CONVERT_OPTIONS_INIT { sizeof(adead_convert_options), NULL, NULL, NULL, NULL }
@@ -157,6 +157,8 @@ typedef struct {
   uint64_t seed;
   /// The number of the sequence. Sequences of one seed draw different numbers.
   uint64_t sequence;
+  /// A JSON schema: the answer is JSON that it allows, and ends when the JSON is complete. `{}` allows any JSON; NULL any text.
+  const char *json_schema;
 } adead_generate_options;
 
 /// Takes the next piece of a text: UTF-8 of `length` bytes, followed by NUL, valid during the call. A piece is not empty, ends between

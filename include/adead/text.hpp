@@ -36,6 +36,8 @@ struct GenerateOptions {
   std::vector<std::string> stop = {};
   /// Whether an answer goes on after tokens that would end it.
   bool ignore_end = false;
+  /// A JSON schema: the answer is JSON that it allows, and ends when the JSON is complete. `{}` allows any JSON; nothing any text.
+  std::optional<std::string> json_schema = {};
   /// The factor that flattens the distribution: 0 takes the most likely token, 1 draws by the model's own probabilities.
   std::optional<float> temperature = {};
   /// The most tokens to draw from; 0 is all.
@@ -122,6 +124,7 @@ class RawGenerate {
     if (given.repeat_last) raw_.repeat_last = *given.repeat_last;
     raw_.seed = given.seed;
     raw_.sequence = given.sequence;
+    if (given.json_schema) raw_.json_schema = given.json_schema->c_str();
   }
   RawGenerate(const RawGenerate &) = delete;
   RawGenerate &operator=(const RawGenerate &) = delete;

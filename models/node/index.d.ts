@@ -106,6 +106,11 @@ export interface GenerateOptions {
   stop?: string | readonly string[] | null
   /** Whether an answer goes on after tokens that would end it. */
   ignoreEnd?: boolean | null
+  /**
+   * A JSON schema, as an object or as its text: the answer is JSON that it allows, and ends when the JSON is complete. `{}` allows any
+   * JSON.
+   */
+  jsonSchema?: object | boolean | string | null
   /** The factor that flattens the distribution. 0, the default, takes the most likely token; 1 draws by the model's own probabilities. */
   temperature?: number | null
   /** The most tokens to draw from; 0, the default, is all. */

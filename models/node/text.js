@@ -6,10 +6,11 @@ const native = require('./load.js')
 const { checkText, named, refused } = require('./errors.js')
 const { present, progressOf } = require('./options.js')
 
-/** The options of a text: the native module takes an array of stop texts. */
+/** The options of a text: the native module takes an array of stop texts, and a schema as text. */
 function checked(given) {
   const options = present(given)
-  const stop = options?.stop
+  const { stop, jsonSchema: schema } = options ?? {}
+  if (typeof schema === 'object' || typeof schema === 'boolean') options.jsonSchema = JSON.stringify(schema)
   if (stop === undefined) return options
   const stops = typeof stop === 'string' ? [stop] : stop
   if (!Array.isArray(stops)) throw refused(`stop must be a string or an array of strings; it is ${named(stop)}`)

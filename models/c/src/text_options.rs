@@ -128,13 +128,16 @@ pub struct adead_generate_options {
     pub seed: u64,
     /// The number of the sequence. Sequences of one seed draw different numbers.
     pub sequence: u64,
+    /// A JSON schema: the answer is JSON that it allows, and ends when the JSON is complete. `{}` allows any JSON; NULL any text.
+    pub json_schema: *const c_char,
 }
 
 // SAFETY: as asked; a pointer may have any bits, because it is checked when it is used.
 growing!(unsafe adead_generate_options, 88);
 
 /// # Safety
-/// `opts` is NULL or points to as many bytes as its first field says, `stop` to so many texts that end with NUL.
+/// `opts` is NULL or points to as many bytes as its first field says, `stop` to so many texts that end with NUL, and `json_schema` is
+/// NULL or ends with NUL.
 pub(crate) unsafe fn generate_options(opts: *const adead_generate_options) -> Result<GenerateOptions> {
     let (usual, sampling) = (GenerateOptions::default(), Sampling::default());
     let defaults = adead_generate_options {
@@ -151,6 +154,7 @@ pub(crate) unsafe fn generate_options(opts: *const adead_generate_options) -> Re
         repeat_last: sampling.repeat_last,
         seed: sampling.seed,
         sequence: sampling.sequence,
+        json_schema: null(),
     };
     // SAFETY: passed on.
     let opts = unsafe { options(opts, defaults) }?;
@@ -169,6 +173,8 @@ pub(crate) unsafe fn generate_options(opts: *const adead_generate_options) -> Re
         max_tokens: opts.max_tokens,
         stop: stops.iter().enumerate().map(each).collect::<Result<_>>()?,
         ignore_end,
+        // SAFETY: passed on.
+        json_schema: unsafe { optional_text(opts.json_schema, "json_schema") }?.map(String::from),
         sampling: Sampling {
             temperature: opts.temperature,
             top_k: opts.top_k,

@@ -207,6 +207,23 @@ static void stop_texts(void) {
   adead_generation_destroy(answer);
 }
 
+/* The only JSON that the schema allows. */
+static void schemas(void) {
+  adead_generate_options options = warm();
+  adead_generation *answer = NULL;
+  const char *text = NULL;
+  size_t length = 0;
+  adead_finish finish = ADEAD_FINISH_NONE;
+  options.json_schema = "{\"const\": {\"a\": [1, null]}}";
+  OK(adead_text_generate(generator, "the ferry", &options, NULL, NULL, &answer));
+  OK(adead_generation_text(answer, &text, &length));
+  OK(adead_generation_finish(answer, &finish));
+  CHECK(finish == ADEAD_FINISH_END && !strcmp(text, "{\"a\": [1, null]}"));
+  adead_generation_destroy(answer);
+  options.json_schema = "{\"type\": 3}";
+  FAILS(adead_text_generate(generator, "the ferry", &options, NULL, NULL, &answer), ADEAD_INVALID_ARGUMENT, "json_schema: ");
+}
+
 static void chats(void) {
   adead_generate_options options = warm();
   adead_message messages[2] = {{"system", "be brief"}, {"user", "the ferry came in"}};
@@ -407,6 +424,7 @@ int main(void) {
   a_callback_ends_the_text();
   streams();
   stop_texts();
+  schemas();
   chats();
   batches();
   tokens_and_scores();

@@ -35,7 +35,7 @@ const CONSTANTS: &str = "
 #define ADEAD_TEXT_OPTIONS_INIT { sizeof(adead_text_options), NULL, 0, 0, 0, 0, NULL, NULL }
 
 /// The defaults of adead_generate_options.
-#define ADEAD_GENERATE_OPTIONS_INIT { sizeof(adead_generate_options), 512, NULL, 0, 0, 0.0f, 0, 1.0f, 0.0f, 1.0f, 64, 0, 0 }
+#define ADEAD_GENERATE_OPTIONS_INIT { sizeof(adead_generate_options), 512, NULL, 0, 0, 0.0f, 0, 1.0f, 0.0f, 1.0f, 64, 0, 0, NULL }
 
 /// The defaults of adead_convert_options.
 #define ADEAD_CONVERT_OPTIONS_INIT { sizeof(adead_convert_options), NULL, NULL, NULL, NULL }

@@ -107,6 +107,10 @@ void texts(const TextGenerator &model) {
   ending.stop = {"no such text", whole.text.substr(at, 3)};
   const Generation stopped = OK(model.generate("the ferry", ending));
   CHECK(stopped.finish == Finish::stop && stopped.text == whole.text.substr(0, whole.text.find(ending.stop[1])));
+  GenerateOptions json = warm();
+  json.json_schema = R"({"const": {"a": [1, null]}})";
+  const Generation only = OK(model.generate("the ferry", json));
+  CHECK(only.finish == Finish::end && only.text == R"({"a": [1, null]})");
   GenerateOptions none;
   none.max_tokens = 0;
   CHECK(OK(model.generate("the ferry", none)).tokens.empty());

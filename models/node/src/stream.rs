@@ -38,6 +38,8 @@ pub struct GenerateOptions {
     pub stop: Option<List<Text>>,
     #[napi(ts_type = "boolean")]
     pub ignore_end: Option<Flag>,
+    #[napi(ts_type = "string")]
+    pub json_schema: Option<Text>,
     #[napi(ts_type = "number")]
     pub temperature: Option<Number>,
     #[napi(ts_type = "number")]
@@ -65,6 +67,7 @@ impl From<GenerateOptions> for text::GenerateOptions {
             max_tokens: size(given.max_tokens, usual.max_tokens),
             stop: given.stop.map_or(usual.stop, |stop| stop.0.into_iter().map(String::from).collect()),
             ignore_end: given.ignore_end.map_or(usual.ignore_end, |flag| flag.0),
+            json_schema: given.json_schema.map(String::from),
             sampling: text::Sampling {
                 temperature: number(given.temperature, sampling.temperature),
                 top_k: size(given.top_k, sampling.top_k),

@@ -44,6 +44,17 @@ test('no choice changes a bit', async () => {
   }
 })
 
+test('an answer is JSON that the schema allows', async () => {
+  const schema = { const: { a: [1, null] } }
+  for (const jsonSchema of [schema, JSON.stringify(schema)]) {
+    const { text, finish } = model.generate('the ferry', { ...warm, jsonSchema })
+    assert.deepEqual([JSON.parse(text), finish], [schema.const, 'end'])
+    assert.equal((await model.generateAsync('the ferry', { ...warm, jsonSchema })).text, text)
+  }
+  assert.ok(typeof JSON.parse(model.generate('the ferry', { ...warm, jsonSchema: { type: 'integer' } }).text) === 'number')
+  throws('invalid_argument', /json_schema: /, () => model.generate('the ferry', { jsonSchema: { type: 3 } }))
+})
+
 test('a stream gives the text in pieces', async () => {
   const stream = model.stream('the ferry', warm)
   assert.ok(stream instanceof TextStream)

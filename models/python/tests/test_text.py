@@ -1,6 +1,7 @@
 """``TextGenerator`` on a small model of tests/text: bits, streams, chats, scores, errors, threads."""
 
 import gc
+import json
 import math
 import pathlib
 import threading
@@ -101,6 +102,17 @@ def test_stop_texts_end_the_text(model):
     assert model.generate("the ferry", max_tokens=0) == Generation("", [], "max_tokens", 2)
     with TextGenerator(MODEL, "cpu", context_length=20) as short:
         assert short.generate(FERRY, **WARM).finish == "context_full"
+
+
+def test_an_answer_is_json_that_the_schema_allows(model):
+    schema = {"const": {"a": [1, None]}}
+    for given in (schema, json.dumps(schema)):
+        answer = model.generate("the ferry", **WARM, json_schema=given)
+        assert (json.loads(answer.text), answer.finish) == (schema["const"], "end")
+        assert "".join(model.stream("the ferry", **WARM, json_schema=given)) == answer.text
+    assert isinstance(json.loads(model.generate("the ferry", **WARM, json_schema={"type": "integer"}).text), int)
+    with pytest.raises(adead.InvalidArgumentError, match="json_schema: "):
+        model.generate("the ferry", json_schema={"type": 3})
 
 
 def test_chats(model):

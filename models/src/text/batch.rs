@@ -47,14 +47,15 @@ impl TextGenerator {
                 break;
             }
             let Some(ahead) = inner.model.forward(&mut steps)? else { continue };
-            let greatest = if options.sampling.is_greedy() { inner.model.greatest(&ahead)? } else { None };
+            let greedy = choosing.iter().all(|&number| runs[number].0.is_greedy());
+            let greatest = if greedy { inner.model.greatest(&ahead)? } else { None };
             let chosen = match greatest {
                 Some(tokens) => choosing.into_iter().zip(tokens).collect(),
                 None => chosen(inner, &runs, &choosing, &inner.model.logits(&ahead)?)?,
             };
             for (number, token) in chosen {
                 let (run, text) = &mut runs[number];
-                *text += &run.accept(inner, token);
+                *text += &run.accept(inner, token)?;
                 if run.finish.is_some() {
                     // Its keys and values are of no use any more.
                     run.cache = inner.cache();

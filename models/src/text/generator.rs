@@ -6,6 +6,7 @@ use super::config::{Config, vocabulary};
 use super::conversation::Conversation;
 use super::decoder::Decoder;
 use super::fault;
+use super::grammar::Grammars;
 use super::options::{GenerateOptions, Generation, OpenOptions, Progress};
 use super::run::Run;
 use super::stream::TextStream;
@@ -16,7 +17,7 @@ use crate::gguf::Gguf;
 use adead::device::DeviceKind;
 use adead::{Context, ContextOptions, Error, Result, Status};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// A model that writes text. Clones share it; threads may too.
 ///
@@ -43,6 +44,7 @@ pub(crate) struct Inner {
     pub context_length: usize,
     pub chunk: usize,
     progress: Option<Progress>,
+    grammars: OnceLock<Result<Grammars>>,
 }
 
 /// Tokens that are computed at once, if the caller doesn't say it: on the CPU and on a GPU, which needs more of them to be busy.
@@ -59,6 +61,11 @@ impl Inner {
         if let Some(progress) = &self.progress {
             progress(done, all);
         }
+    }
+
+    /// Returns the vocabulary as grammars need it.
+    pub fn grammars(&self) -> Result<&Grammars> {
+        self.grammars.get_or_init(|| Grammars::new(&self.tokenizer)).as_ref().map_err(Clone::clone)
     }
 
     /// Returns messages as tokens, with the beginning of an answer.
@@ -151,8 +158,8 @@ impl TextGenerator {
             return Err(fault(Status::ShapeMismatch, path, text));
         }
         model.prepare(context_length)?;
-        let progress = options.progress.clone();
-        Ok(TextGenerator(Arc::new(Inner { model, tokenizer, template, cpu, context_length, chunk, progress })))
+        let (progress, grammars) = (options.progress.clone(), OnceLock::new());
+        Ok(TextGenerator(Arc::new(Inner { model, tokenizer, template, cpu, context_length, chunk, progress, grammars })))
     }
 
     pub(crate) fn inner(&self) -> &Arc<Inner> {

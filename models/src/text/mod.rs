@@ -12,6 +12,7 @@ mod config;
 mod conversation;
 mod decoder;
 mod generator;
+mod grammar;
 mod layer;
 mod on_device;
 mod options;

@@ -51,13 +51,22 @@ pub struct GenerateOptions {
     pub stop: Vec<String>,
     /// Whether tokens that end an answer are passed over, so that it goes on.
     pub ignore_end: bool,
+    /// A JSON schema: the answer is JSON that it allows, and ends when the JSON is complete. `{}` allows any JSON. An answer that has
+    /// `max_tokens` tokens before is cut off. `docs/text-generation.md` says what schemas may have.
+    pub json_schema: Option<String>,
     /// How tokens are chosen.
     pub sampling: Sampling,
 }
 
 impl Default for GenerateOptions {
     fn default() -> GenerateOptions {
-        GenerateOptions { max_tokens: 512, stop: Vec::new(), ignore_end: false, sampling: Sampling::default() }
+        GenerateOptions {
+            max_tokens: 512,
+            stop: Vec::new(),
+            ignore_end: false,
+            json_schema: None,
+            sampling: Sampling::default(),
+        }
     }
 }
 

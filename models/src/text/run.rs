@@ -3,6 +3,7 @@
 use super::cache::Cache;
 use super::decoder::{Step, Wanted};
 use super::generator::Inner;
+use super::grammar::Allowed;
 use super::options::{Finish, GenerateOptions, Generation};
 use super::pieces::Utf8;
 use super::sampling::Sampling;
@@ -19,6 +20,8 @@ pub(crate) struct Run {
     sampling: Sampling,
     max_tokens: usize,
     ignore_end: bool,
+    /// What may come next, if not everything.
+    allowed: Option<Allowed>,
     stops: Stops,
     utf8: Utf8,
     pub finish: Option<Finish>,
@@ -45,6 +48,7 @@ impl Run {
             sampling: options.sampling,
             max_tokens: options.max_tokens,
             ignore_end: options.ignore_end,
+            allowed: options.json_schema.as_deref().map(|schema| inner.grammars()?.begin(schema)).transpose()?,
             stops: Stops::new(&options.stop),
             utf8: Utf8::default(),
             finish: (options.max_tokens == 0).then_some(Finish::MaxTokens),
@@ -75,23 +79,25 @@ impl Run {
 
     /// Whether the token with the greatest logit is always the next one.
     pub fn is_greedy(&self) -> bool {
-        self.sampling.is_greedy()
+        self.sampling.is_greedy() && self.allowed.is_none()
     }
 
     /// Chooses the next token by its logits.
     pub fn choose(&self, inner: &Inner, logits: &[f32]) -> Result<u32> {
-        self.sampling.choose(&inner.cpu, logits, &self.tokens)
+        let allowed = self.allowed.as_ref().map(|allowed| allowed.only(logits)).transpose()?;
+        self.sampling.choose(&inner.cpu, allowed.as_deref().unwrap_or(logits), &self.tokens)
     }
 
     /// Adds a token. Returns the text that is certain now, which may be empty.
-    pub fn accept(&mut self, inner: &Inner, token: u32) -> String {
+    pub fn accept(&mut self, inner: &Inner, token: u32) -> Result<String> {
+        let complete = self.allowed.as_mut().map_or(Ok(false), |allowed| allowed.push(token))?;
         self.tokens.push(token);
         let ends = inner.tokenizer.vocabulary().is_end(token) && !self.ignore_end;
         let piece = if ends { String::new() } else { self.utf8.push(inner.tokenizer.piece(token)) };
         let (mut text, stopped) = self.stops.push(&piece);
         self.finish = if stopped {
             Some(Finish::Stop)
-        } else if ends {
+        } else if ends || complete {
             Some(Finish::End)
         } else if self.answer().len() >= self.max_tokens {
             Some(Finish::MaxTokens)
@@ -109,7 +115,7 @@ impl Run {
                 text += &self.stops.finish();
             }
         }
-        text
+        Ok(text)
     }
 
     /// Returns the whole answer, whose text the caller has collected.

@@ -87,6 +87,8 @@ impl Sampling {
             return Ok(greatest.unwrap_or(0) as u32);
         }
         let mut candidates = self.sorted(logits);
+        // The first token always stays.
+        candidates.truncate(candidates.iter().rposition(|(logit, _)| *logit > f32::NEG_INFINITY).unwrap_or(0) + 1);
         let weights = |candidates: &[(f32, u32)], temperature: f32| {
             let logits: Vec<f32> = candidates.iter().map(|(logit, _)| logit / temperature).collect();
             cpu.softmax(&Tensor::new(&logits, &[logits.len()])?, 0)?.to_vec::<f32>()

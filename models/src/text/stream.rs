@@ -86,7 +86,7 @@ impl TextStream {
                 Some(&[token]) => token,
                 _ => self.run.choose(inner, inner.model.logits(&ahead)?.as_slice()?)?,
             };
-            return Ok(self.run.accept(inner, token));
+            return self.run.accept(inner, token);
         }
     }
 }

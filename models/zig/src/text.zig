@@ -17,6 +17,8 @@ pub const GenerateOptions = struct {
     stop: []const []const u8 = &.{},
     /// Whether an answer goes on after tokens that would end it.
     ignore_end: bool = false,
+    /// A JSON schema: the answer is JSON that it allows, and ends when the JSON is complete. `{}` allows any JSON; null any text.
+    json_schema: ?[]const u8 = null,
     /// The factor that flattens the distribution. 0 takes the most likely token; 1 draws by the model's own probabilities.
     temperature: f32 = 0,
     /// The most tokens to draw from; 0 is all.
@@ -51,6 +53,7 @@ pub const GenerateOptions = struct {
             .repeat_last = self.repeat_last,
             .seed = self.seed,
             .sequence = self.sequence,
+            .json_schema = if (self.json_schema) |schema| try texts.one(schema, "json_schema", .{}) else null,
         };
     }
 };

@@ -125,6 +125,12 @@ test "options" {
     defer stopped.deinit();
     try expectEqual(models.Finish.stop, stopped.finish);
     try expectEqualStrings(answer[0..std.mem.indexOf(u8, answer, stop).?], stopped.text);
+    choice = warm;
+    choice.json_schema = "{\"const\": {\"a\": [1, null]}}";
+    const only = try model.generate(gpa, prompt, choice);
+    defer only.deinit();
+    try expectEqual(models.Finish.end, only.finish);
+    try expectEqualStrings("{\"a\": [1, null]}", only.text);
     const none = try model.generate(gpa, prompt, .{ .max_tokens = 0 });
     defer none.deinit();
     try expectEqual(0, none.tokens.len);

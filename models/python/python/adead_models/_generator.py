@@ -1,6 +1,7 @@
 """``TextGenerator``: text in, text out."""
 
 import ctypes
+import json
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -27,6 +28,9 @@ class Options(TypedDict, total=False):
     """Texts that end an answer, wherever tokens begin and end. The answer does not contain them."""
     ignore_end: bool
     """Whether an answer goes on after tokens that would end it."""
+    json_schema: Mapping[str, object] | bool | str
+    """A JSON schema, as a dict or as its text: the answer is JSON that it allows, and ends when the JSON is complete. ``{}`` allows any
+    JSON. ``json.loads`` reads the answer, unless ``max_tokens`` cut it off."""
     temperature: float
     """The factor that flattens the distribution. 0, the default, takes the most likely token; 1 draws by the model's own
     probabilities."""
@@ -267,6 +271,9 @@ def _options(given: Options) -> GenerateOptions:
     options.max_tokens = _whole("max_tokens", given.get("max_tokens", 512), 0)
     options.stop, options.stop_count = (ctypes.c_char_p * len(stops))(*stops), len(stops)
     options.ignore_end = bool(given.get("ignore_end", False))
+    if "json_schema" in given:
+        schema = given["json_schema"]
+        options.json_schema = argument(schema if isinstance(schema, str) else json.dumps(schema))
     options.temperature = given.get("temperature", 0.0)
     options.top_k = _whole("top_k", given.get("top_k", 0), 0)
     options.top_p = given.get("top_p", 1.0)

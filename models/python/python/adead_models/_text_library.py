@@ -53,6 +53,7 @@ class GenerateOptions(ctypes.Structure):
         ("repeat_last", c_size_t),
         ("seed", c_uint64),
         ("sequence", c_uint64),
+        ("json_schema", c_char_p),
     ]
 
 
