@@ -5,7 +5,7 @@ use crate::files::{NewFile, is_stdout, name};
 use crate::format::{bytes, table, time};
 use crate::progress::{Progress, bar};
 use adead::Status;
-use adead_models::convert::Conversion;
+use adead_models::convert::{Conversion, Target};
 use adead_models::gguf::{Gguf, Kind};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueHint};
@@ -26,26 +26,15 @@ pub struct ConvertArgs {
     #[arg(long = "out", value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: PathBuf,
     /// How matrices are stored [default for a folder: as it has them]
-    #[arg(long = "type", value_name = "TYPE", value_parser = PossibleValuesParser::new(TYPES.map(|(name, _)| name)))]
+    #[arg(long = "type", value_name = "TYPE", value_parser = PossibleValuesParser::new(TYPES))]
     pub kind: Option<String>,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
 
-const TYPES: [(&str, Kind); 11] = [
-    ("f32", Kind::F32),
-    ("bf16", Kind::BF16),
-    ("f16", Kind::F16),
-    ("q8_0", Kind::Q8_0),
-    ("q6_k", Kind::Q6_K),
-    ("q5_k", Kind::Q5_K),
-    ("q5_1", Kind::Q5_1),
-    ("q5_0", Kind::Q5_0),
-    ("q4_k", Kind::Q4_K),
-    ("q4_1", Kind::Q4_1),
-    ("q4_0", Kind::Q4_0),
-];
+const TYPES: [&str; 13] =
+    ["f32", "bf16", "f16", "q8_0", "q6_k", "q5_k_m", "q5_k", "q5_1", "q5_0", "q4_k_m", "q4_k", "q4_1", "q4_0"];
 
 const HELP: &str = "\
 A folder has config.json, tokenizer.json and model.safetensors, or several files
@@ -55,7 +44,7 @@ stay f32. The same model gives the same bytes on every machine.
 
 EXAMPLES
   adead convert SmolLM2-135M-Instruct --out SmolLM2-135M-Instruct.gguf
-  adead convert Llama-3.2-1B-Instruct --out Llama-3.2-1B.Q4_K.gguf --type q4_k
+  adead convert Llama-3.2-1B-Instruct --out Llama-3.2-1B.Q4_K_M.gguf --type q4_k_m
   adead convert model.BF16.gguf --out model.Q8_0.gguf --type q8_0 --json";
 
 /// The new file, with the hash of its bytes.
@@ -97,8 +86,7 @@ struct Done {
 }
 
 fn plan(args: &ConvertArgs) -> Result<Conversion> {
-    let kind = args.kind.as_deref().and_then(|name| TYPES.iter().find(|(known, _)| *known == name));
-    let kind = kind.map(|(_, kind)| *kind);
+    let kind = args.kind.as_deref().map(str::parse::<Target>).transpose()?;
     if args.model.is_dir() {
         return Ok(Conversion::from_folder(&args.model, kind)?);
     }
@@ -113,7 +101,7 @@ fn plan(args: &ConvertArgs) -> Result<Conversion> {
     // shortens the file meanwhile, the command ends.
     let gguf = unsafe { Gguf::map(&args.model) }?;
     let Some(kind) = kind else {
-        let names = TYPES.map(|(name, _)| name).join(", ");
+        let names = TYPES.join(", ");
         return Err(Failure::Usage(format!("--type is missing: a GGUF file is converted to one of {names}")));
     };
     Ok(Conversion::from_gguf(gguf, kind)?)

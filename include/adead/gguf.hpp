@@ -24,7 +24,8 @@ inline Returned<std::vector<std::uint8_t>> quantize(Array<float> values, BlockFo
 
 /// How a model is converted.
 struct ConvertOptions {
-  /// How matrices are stored: "f32", "f16", "bf16", "q8_0", "q6_k", "q5_k", "q5_1", "q5_0", "q4_k", "q4_1", "q4_0". Without it as a folder
+  /// How matrices are stored: "f32", "f16", "bf16", "q8_0", "q6_k", "q5_k", "q5_1", "q5_0", "q4_k", "q4_1", "q4_0", or
+  /// llama.cpp's mixtures "q4_k_m" and "q5_k_m". Without it as a folder
   /// has them; a GGUF file needs it.
   std::optional<std::string> kind = {};
   /// Gets the number of values written so far, and of all of them. Returns false to end the conversion. Its exceptions

@@ -179,8 +179,8 @@ typedef struct {
 typedef struct {
   /// `sizeof(adead_convert_options)`.
   size_t struct_size;
-  /// How matrices are stored: "f32", "f16", "bf16", "q8_0", "q6_k", "q5_k", "q5_1", "q5_0", "q4_k", "q4_1" or "q4_0". NULL stores
-  /// them as a folder has them; a GGUF file needs a name.
+  /// How matrices are stored: "f32", "f16", "bf16", "q8_0", "q6_k", "q5_k", "q5_1", "q5_0", "q4_k", "q4_1", "q4_0", or llama.cpp's
+  /// mixtures "q4_k_m" and "q5_k_m". NULL stores them as a folder has them; a GGUF file needs a name.
   const char *kind;
   /// Gets the number of values written so far, and of all of them. May be NULL. Returns 0 to go on; another number ends the
   /// conversion.

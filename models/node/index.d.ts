@@ -256,8 +256,8 @@ export function quantizeAsync(values: Float32Array, format: BlockFormat): Promis
 
 /** How a model is converted. */
 export interface ConvertOptions {
-  /** How matrices are stored. Without it as a folder has them; a GGUF file needs it. */
-  kind?: BlockFormat | 'f32' | 'f16' | 'bf16' | null
+  /** How matrices are stored: all in one way, or in llama.cpp's mixtures. Without it as a folder has them; a GGUF file needs it. */
+  kind?: BlockFormat | 'f32' | 'f16' | 'bf16' | 'q4_k_m' | 'q5_k_m' | null
 }
 
 /**

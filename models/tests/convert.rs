@@ -4,9 +4,9 @@ mod common;
 
 use adead::{BlockFormat, Error, Result, Status};
 use adead_models::TextGenerator;
-use adead_models::convert::Conversion;
+use adead_models::convert::{Conversion, Target};
 use adead_models::gguf::{Gguf, Header, Kind, Value, quantize};
-use adead_models::text::{GenerateOptions, Message};
+use adead_models::text::{GenerateOptions, Message, OpenOptions};
 use common::convert::{Folder, hashes, model, written};
 use common::{bits, text};
 use serde_json::json;
@@ -19,7 +19,7 @@ fn folder(name: &str) -> std::path::PathBuf {
 }
 
 fn of_folder(name: &str, kind: Kind) -> Conversion {
-    Conversion::from_folder(folder(name), Some(kind)).unwrap()
+    Conversion::from_folder(folder(name), Some(kind.into())).unwrap()
 }
 
 fn open(name: &str) -> Gguf {
@@ -336,7 +336,7 @@ fn a_file_appears_when_it_is_complete() {
     let path = place.path("new.gguf");
     let names = || std::fs::read_dir(&place.0).unwrap().map(|entry| entry.unwrap().file_name()).collect::<Vec<_>>();
     let before = names();
-    let plan = |kind| Conversion::from_path(folder("llama"), kind).unwrap();
+    let plan = |kind: Option<Kind>| Conversion::from_path(folder("llama"), kind.map(Kind::into)).unwrap();
     let stop = || Error::new(Status::NotReady, "enough");
     assert_eq!(plan(None).write_file(&path, |_, _| Err(stop())).unwrap_err().message(), "enough");
     assert_eq!(names(), before);
@@ -344,7 +344,7 @@ fn a_file_appears_when_it_is_complete() {
     let bytes = of_folder("llama", Kind::F32).write(Vec::new(), |_, _| Ok(())).unwrap();
     assert!(std::fs::read(&path).unwrap() == bytes);
     // A file becomes another one, in its own place too.
-    Conversion::from_path(&path, Some(Kind::Q8_0)).unwrap().write_file(&path, |_, _| Ok(())).unwrap();
+    Conversion::from_path(&path, Some(Kind::Q8_0.into())).unwrap().write_file(&path, |_, _| Ok(())).unwrap();
     assert!(TextGenerator::open(&path).is_ok() && std::fs::read(&path).unwrap().len() < bytes.len());
 
     let refused = |result: Result<Conversion>| result.map(|_| ()).unwrap_err();
@@ -364,4 +364,28 @@ fn kinds_have_names() {
     let error = "q3_k".parse::<Kind>().unwrap_err();
     assert_eq!(error.status(), Status::InvalidArgument);
     assert!(error.message().contains("no kind of values 'q3_k': it must be one of f32, f16"), "{error}");
+}
+
+#[test]
+fn a_mixture_has_more_bits_where_they_matter() {
+    let plan = Conversion::from_folder(folder("llama"), Some(Target::Q4KM)).unwrap();
+    let kind = |name: &str| plan.tensors().iter().find(|tensor| tensor.name() == name).unwrap().kind();
+    // Rows of 64 values have blocks of 32.
+    let words = plan.tensors().iter().find(|tensor| tensor.name() == "token_embd.weight").unwrap();
+    assert_eq!((words.dims()[1], words.kind()), (64, Kind::Q8_0));
+    assert_eq!(kind("blk.0.attn_q.weight"), Kind::Q5_0);
+    assert_eq!(kind("blk.0.attn_norm.weight"), Kind::F32);
+    assert!(plan.notes().iter().any(|note| note.contains("they are stored as Q5_0 and Q8_0")), "{:?}", plan.notes());
+    let gguf = written(plan);
+    assert_eq!(gguf.require::<u32>("general.file_type").unwrap(), 15);
+    let model = TextGenerator::from_gguf(gguf, &OpenOptions::default()).unwrap();
+    let whole = TextGenerator::from_gguf(written(of_folder("llama", Kind::F32)), &OpenOptions::default()).unwrap();
+    let text = "the ferry came in";
+    let (found, exact) = (model.perplexity(text).unwrap(), whole.perplexity(text).unwrap());
+    assert!((found / exact - 1.0).abs() < 0.1, "{found} and {exact}");
+    // From a file of floats the same, and blocks that do not fit stay.
+    let again = Conversion::from_gguf(written(of_folder("llama", Kind::F32)), Target::Q5KM).unwrap();
+    assert!(again.tensors().iter().any(|tensor| tensor.kind() == Kind::Q5_1));
+    let blocks = Conversion::from_gguf(written(of_folder("llama", Kind::Q4_0)), Target::Q4KM).unwrap();
+    assert!(blocks.tensors().iter().filter(|tensor| tensor.dims().len() > 1).all(|tensor| tensor.kind() == Kind::Q4_0));
 }

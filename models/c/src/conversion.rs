@@ -16,8 +16,8 @@ type adead_status = i32;
 pub struct adead_convert_options {
     /// `sizeof(adead_convert_options)`.
     pub struct_size: usize,
-    /// How matrices are stored: "f32", "f16", "bf16", "q8_0", "q6_k", "q5_k", "q5_1", "q5_0", "q4_k", "q4_1" or "q4_0". NULL stores
-    /// them as a folder has them; a GGUF file needs a name.
+    /// How matrices are stored: "f32", "f16", "bf16", "q8_0", "q6_k", "q5_k", "q5_1", "q5_0", "q4_k", "q4_1", "q4_0", or llama.cpp's
+    /// mixtures "q4_k_m" and "q5_k_m". NULL stores them as a folder has them; a GGUF file needs a name.
     pub kind: *const c_char,
     /// Gets the number of values written so far, and of all of them. May be NULL. Returns 0 to go on; another number ends the
     /// conversion.

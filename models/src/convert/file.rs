@@ -1,7 +1,7 @@
 //! Files of models: which kind a path is, and new files, which appear when they are complete.
 
-use super::Conversion;
-use crate::gguf::{Gguf, Kind};
+use super::{Conversion, Target};
+use crate::gguf::Gguf;
 use adead::{Error, Result, Status};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -74,7 +74,7 @@ impl Conversion {
     ///
     /// # Errors
     /// `io` if nothing has this path, `invalid_argument` for a GGUF file without a kind, and those of the two functions.
-    pub fn from_path(path: impl AsRef<Path>, kind: Option<Kind>) -> Result<Conversion> {
+    pub fn from_path(path: impl AsRef<Path>, kind: Option<Target>) -> Result<Conversion> {
         let path = path.as_ref();
         if path.is_dir() {
             return Conversion::from_folder(path, kind);

@@ -2,7 +2,7 @@
 
 use super::config::Config;
 use super::json::Object;
-use super::kinds;
+use super::target::{Plan, Target};
 use super::shards::Shards;
 use super::special::Special;
 use super::tensors;
@@ -16,7 +16,7 @@ use std::path::Path;
 /// llama.cpp's number of how blocks are made.
 const QUANTIZATION_VERSION: u32 = 2;
 
-pub(super) fn plan(folder: &Path, kind: Option<Kind>) -> Result<Conversion> {
+pub(super) fn plan(folder: &Path, target: Option<Target>) -> Result<Conversion> {
     match std::fs::metadata(folder) {
         Ok(found) if found.is_dir() => {}
         Ok(_) => return Err(fault(Status::InvalidArgument, folder, "a model is a folder, and this is a file")),
@@ -27,7 +27,7 @@ pub(super) fn plan(folder: &Path, kind: Option<Kind>) -> Result<Conversion> {
     let tokenizer = Object::required(&folder.join("tokenizer.json"))?;
     let mut tokens = Tokens::read(&tokenizer, config.words)?;
     let shards = Shards::open(folder)?;
-    let kind = kind.unwrap_or(config.kind);
+    let target = target.unwrap_or(config.kind.into());
 
     let mut header = Header::new();
     header.set("general.architecture", config.architecture.name)?;
@@ -36,7 +36,7 @@ pub(super) fn plan(folder: &Path, kind: Option<Kind>) -> Result<Conversion> {
         header.set("general.name", name.as_str())?;
     }
     config.write(&mut header)?;
-    set_kind(&mut header, kind)?;
+    set_target(&mut header, target)?;
     tokens.write(&mut header)?;
     Special { folder, config: &file, tokenizer: &tokenizer }.write(&mut header, &tokens)?;
 
@@ -49,25 +49,29 @@ pub(super) fn plan(folder: &Path, kind: Option<Kind>) -> Result<Conversion> {
             origin: Origin::Values(factors.clone()),
         });
     }
-    for tensor in tensors::map(&config, &shards)? {
-        let kind = kinds::kind_of(&tensor.dims, kind);
+    let tensors = tensors::map(&config, &shards)?;
+    let head = tensors.iter().any(|tensor| tensor.name == "output.weight");
+    let plan = Plan { target, layers: config.layers, head };
+    let mut others = Vec::new();
+    for tensor in tensors {
+        let (kind, fits) = plan.kind(&tensor.name, &tensor.dims);
+        others.extend((!fits).then_some(kind));
         let origin = Origin::Folder(tensor.from, tensor.change);
         planned.push(PlannedTensor { name: tensor.name, dims: tensor.dims, kind, origin });
     }
     for tensor in &planned {
         header.tensor(&tensor.name, &tensor.dims, tensor.kind)?;
     }
-    let other = planned.iter().filter(|tensor| tensor.dims.len() > 1 && tensor.kind != kind).count();
     let mut notes = tokens.notes;
-    notes.extend(kinds::note(other, kind, "are stored as F16"));
+    notes.extend(plan.note(&others, "are stored as {}"));
     let source_bytes = shards.bytes;
     Ok(Conversion { header, source: Source::Folder(shards), tensors: planned, notes, source_bytes })
 }
 
 /// Says how matrices are stored.
-pub(super) fn set_kind(header: &mut Header, kind: Kind) -> Result<()> {
-    header.set("general.file_type", kinds::file_type(kind)?)?;
-    if kind.block() > Some(1) {
+pub(super) fn set_target(header: &mut Header, target: Target) -> Result<()> {
+    header.set("general.file_type", target.file_type()?)?;
+    if target.main().block() > Some(1) {
         header.set("general.quantization_version", QUANTIZATION_VERSION)?;
     }
     Ok(())

@@ -1,5 +1,6 @@
 //! The plan of a file from a GGUF file, and its tensors' values in parts.
 
+use super::target::{Plan, Target};
 use super::{Conversion, Origin, PlannedTensor, Source, folder, kinds};
 use crate::gguf::{Gguf, Header, Kind, Rows};
 use crate::text::architecture::Architecture;
@@ -9,7 +10,7 @@ use adead::{Result, Status};
 /// Values that are converted at once.
 const PART: usize = 1 << 22;
 
-pub(super) fn plan(gguf: Gguf, kind: Kind) -> Result<Conversion> {
+pub(super) fn plan(gguf: Gguf, target: Target) -> Result<Conversion> {
     let name: &str = gguf.require("general.architecture")?;
     if Architecture::of(name).is_none() {
         let text = format!("the architecture is '{name}'; supported are {}", Architecture::names());
@@ -19,31 +20,38 @@ pub(super) fn plan(gguf: Gguf, kind: Kind) -> Result<Conversion> {
     for (key, value) in gguf.metadata() {
         header.set(key, value.clone())?;
     }
-    folder::set_kind(&mut header, kind)?;
+    folder::set_target(&mut header, target)?;
+    let layers: usize = gguf.optional::<u64>(&format!("{name}.block_count"))?.and_then(|n| n.try_into().ok()).unwrap_or(0);
+    let head = gguf.tensors().iter().any(|info| info.name() == "output.weight");
+    let plan = Plan { target, layers, head };
     let (mut planned, mut source_bytes) = (Vec::new(), 0);
+    let (mut floats, mut blocks_left) = (Vec::new(), Vec::new());
     for (index, info) in gguf.tensors().iter().enumerate() {
         blocks::check(info.kind()).map_err(|error| {
             gguf.error(error.status(), format!("the tensor '{}': {}", info.name(), error.message()))
         })?;
-        let own = match kinds::kind_of(info.dims(), kind) {
+        let own = match plan.kind(info.name(), info.dims()) {
             _ if info.dims().len() == 1 => info.kind(),
-            // f16 would make them larger, and no better.
-            other if other != kind && info.kind().block() > Some(1) => info.kind(),
-            own => own,
+            // Another kind would make them larger, and no better.
+            (_, false) if info.kind().block() > Some(1) => {
+                blocks_left.push(info.kind());
+                info.kind()
+            }
+            (own, fits) => {
+                floats.extend((!fits).then_some(own));
+                own
+            }
         };
         header.tensor(info.name(), info.dims(), own)?;
         source_bytes = source_bytes.max(info.range().end as u64);
         let (name, dims) = (info.name().to_owned(), info.dims().to_vec());
         planned.push(PlannedTensor { name, dims, kind: own, origin: Origin::Gguf(index) });
     }
-    let matrices = planned.iter().filter(|tensor| tensor.dims.len() > 1);
-    let others: Vec<Kind> = matrices.map(|tensor| tensor.kind).filter(|&own| own != kind).collect();
-    let floats = others.iter().filter(|own| own.block() == Some(1)).count();
-    let mut notes: Vec<String> = kinds::note(floats, kind, "are stored as F16").into_iter().collect();
-    notes.extend(kinds::note(others.len() - floats, kind, "stay as they are"));
+    let mut notes: Vec<String> = plan.note(&floats, "are stored as {}").into_iter().collect();
+    notes.extend(plan.note(&blocks_left, "stay as they are"));
     let twice = gguf.tensors().iter().zip(&planned);
     let twice = twice.filter(|(info, own)| info.kind().block() > Some(1) && info.kind() != own.kind).count();
-    if twice > 0 && kind.block() > Some(1) {
+    if twice > 0 && target.main().block() > Some(1) {
         notes.push(format!(
             "{twice} tensors are blocks already, and lose again: convert the model of floats if you can"
         ));

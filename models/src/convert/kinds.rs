@@ -28,24 +28,6 @@ pub(super) fn file_type(kind: Kind) -> Result<u32> {
     })
 }
 
-/// Returns how a tensor is stored if matrices are of a kind: vectors as f32, and matrices whose rows are not whole blocks as f16.
-pub(super) fn kind_of(dims: &[usize], wanted: Kind) -> Kind {
-    match (dims, wanted.block()) {
-        ([] | [_], _) => Kind::F32,
-        (&[.., row], Some(block)) if row.is_multiple_of(block) => wanted,
-        _ => Kind::F16,
-    }
-}
-
-/// Returns the note about matrices that are stored in another way.
-pub(super) fn note(count: usize, wanted: Kind, how: &str) -> Option<String> {
-    let block = wanted.block().unwrap_or(1);
-    let other = if block > 32 { "; Q8_0, Q5_1, Q5_0, Q4_1 and Q4_0 have blocks of 32" } else { "" };
-    (count > 0).then(|| {
-        format!("{count} matrices have rows that {wanted}'s blocks of {block} values don't divide: they {how}{other}")
-    })
-}
-
 /// Returns rows of values as a kind stores them. `invalid_argument` with the place of a value that is NaN or
 /// infinite or too large.
 pub(super) fn encode(kind: Kind, values: &[f32], rows: Rows) -> Result<Vec<u8>> {

@@ -4,7 +4,7 @@
 //! use adead_models::convert::Conversion;
 //! use adead_models::gguf::Kind;
 //!
-//! let conversion = Conversion::from_path("SmolLM2-135M-Instruct", Some(Kind::Q8_0))?;
+//! let conversion = Conversion::from_path("SmolLM2-135M-Instruct", Some(Kind::Q8_0.into()))?;
 //! for note in conversion.notes() {
 //!     eprintln!("{note}");
 //! }
@@ -22,6 +22,7 @@ mod rope;
 mod scores;
 mod shards;
 mod special;
+mod target;
 mod tensors;
 mod tokens;
 mod words;
@@ -29,6 +30,7 @@ mod words;
 use crate::gguf::{Gguf, Header, Kind, Rows};
 use adead::{Error, Result};
 use shards::Shards;
+pub use target::Target;
 use std::io::Write;
 use std::path::Path;
 use tensors::Change;
@@ -98,7 +100,7 @@ impl Conversion {
     /// # Errors
     /// `io` if a file is missing or can't be read, `invalid_argument` and `shape_mismatch` if one is malformed or they don't fit each
     /// other, `unsupported` for a model or a tokenizer of another kind.
-    pub fn from_folder(folder: impl AsRef<Path>, kind: Option<Kind>) -> Result<Conversion> {
+    pub fn from_folder(folder: impl AsRef<Path>, kind: Option<Target>) -> Result<Conversion> {
         folder::plan(folder.as_ref(), kind)
     }
 
@@ -109,8 +111,8 @@ impl Conversion {
     /// # Errors
     /// `unsupported` for a model of another architecture and for tensors whose values can't be read, `invalid_argument` for metadata
     /// that is missing or too long.
-    pub fn from_gguf(gguf: Gguf, kind: Kind) -> Result<Conversion> {
-        from_gguf::plan(gguf, kind)
+    pub fn from_gguf(gguf: Gguf, kind: impl Into<Target>) -> Result<Conversion> {
+        from_gguf::plan(gguf, kind.into())
     }
 
     /// Returns the tensors, in the order of the new file.

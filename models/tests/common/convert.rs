@@ -48,7 +48,7 @@ impl Folder {
     }
 
     pub fn convert(&self, kind: Option<Kind>) -> Result<Conversion> {
-        Conversion::from_folder(&self.0, kind)
+        Conversion::from_folder(&self.0, kind.map(Kind::into))
     }
 
     /// The error of the conversion, without the folder's path.

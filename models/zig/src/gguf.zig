@@ -54,7 +54,8 @@ pub const Reporter = struct {
 
 /// How a model is converted.
 pub const ConvertOptions = struct {
-    /// How matrices are stored: "f32", "f16", "bf16", "q8_0", "q6_k", "q5_k", "q5_1", "q5_0", "q4_k", "q4_1", "q4_0". Without
+    /// How matrices are stored: "f32", "f16", "bf16", "q8_0", "q6_k", "q5_k", "q5_1", "q5_0", "q4_k", "q4_1", "q4_0", or
+    /// llama.cpp's mixtures "q4_k_m" and "q5_k_m". Without
     /// it as a folder has them; a GGUF file needs it.
     kind: ?[:0]const u8 = null,
     reporter: ?Reporter = null,

@@ -9,7 +9,9 @@ from typing import Literal, TypeAlias
 
 from ._library import argument, check, library, text_of
 
-Kind: TypeAlias = Literal["f32", "f16", "bf16", "q8_0", "q6_k", "q5_k", "q5_1", "q5_0", "q4_k", "q4_1", "q4_0"]
+Kind: TypeAlias = Literal[
+    "f32", "f16", "bf16", "q8_0", "q6_k", "q5_k_m", "q5_k", "q5_1", "q5_0", "q4_k_m", "q4_k", "q4_1", "q4_0"
+]
 
 _Progress = ctypes.CFUNCTYPE(c_int32, c_void_p, c_uint64, c_uint64)
 _Note = ctypes.CFUNCTYPE(None, c_void_p, c_char_p)
@@ -38,7 +40,7 @@ def convert(
 ) -> None:
     """Writes a model as the GGUF file ``file``. ``model`` is a folder of Hugging Face, such as SmolLM2-135M-Instruct, or a GGUF file.
 
-    ``kind`` is how matrices are stored; None stores them as a folder has them, and a GGUF file needs a kind. ``progress(written, all)``
+    ``kind`` is how matrices are stored, all in one way or in llama.cpp's mixtures q4_k_m and q5_k_m; None stores them as a folder has them, and a GGUF file needs a kind. ``progress(written, all)``
     is told how many values are written; what it raises ends the conversion and is raised here. The file appears when it is complete,
     and then replaces a file of that name. The same model gives the same bytes everywhere. Warns with ``ConversionWarning``.
 
