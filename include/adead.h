@@ -1490,6 +1490,18 @@ ADEAD_API adead_status adead_kernel_info(const adead_kernel *kernel, adead_kerne
 /// Describes buffer `index` of the kernel, in the order of a dispatch. The caller sets `out->struct_size`.
 ADEAD_API adead_status adead_kernel_parameter_at(const adead_kernel *kernel, size_t index, adead_parameter *out);
 
+/// Compiles a kernel's source for the context's GPU, and loads it: CUDA C++ on a CUDA device, by NVRTC, and GLSL of a compute shader on a
+/// Vulkan device, by glslangValidator. `name` stands for the source in the compiler's messages; NULL is "kernel". `entry` and `workgroup`
+/// are as for `adead_kernel_load_ptx_bytes`. `invalid_kernel` with the compiler's messages, which have the lines.
+/// `backend_unavailable` if there is no compiler: `ADEAD_NVRTC` and `ADEAD_GLSLANG` may name them. `unsupported` on a processor.
+ADEAD_API
+adead_status adead_kernel_compile(const adead_context *context,
+                                  const char *source,
+                                  const char *name,
+                                  const char *entry,
+                                  const uint32_t *workgroup,
+                                  adead_kernel **out);
+
 /// Creates an event after everything that the context has enqueued so far.
 ADEAD_API adead_status adead_event_create(const adead_context *context, adead_event **out);
 

@@ -163,6 +163,14 @@ export declare class Context {
   /** Runs `buffer` on another thread. An array is copied first, so the caller may reuse it at once. */
   bufferAsync(contents: TypedArray | readonly number[] | BufferSize): Promise<DeviceBuffer>
   /**
+   * Compiles a kernel's source for the context's GPU, and loads it: CUDA C++ on a CUDA device, by NVRTC, and GLSL of a compute
+   * shader on a Vulkan device, by glslangValidator. `name` stands for the source in messages. `invalid_kernel` has the compiler's
+   * messages with their lines, `backend_unavailable` says where a compiler was looked for.
+   */
+  compileKernel(source: string, options?: PipelineOptions, name?: string): Kernel
+  /** Runs `compileKernel` on another thread. */
+  compileKernelAsync(source: string, options?: PipelineOptions, name?: string): Promise<Kernel>
+  /**
    * Loads a kernel from SPIR-V: a file or a module in memory. `invalid_kernel` if the module is malformed or the driver
    * refuses it, `unsupported` if it needs a feature that the device lacks.
    */

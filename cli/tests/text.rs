@@ -121,7 +121,11 @@ fn what_goes_wrong_is_said() {
     says(21, &["generate", "--model", "none.gguf", "--prompt", "x"], "none.gguf");
     says(11, &["generate", "--model", &repository("README.md"), "--prompt", "x"], "README.md");
     says(11, &["generate", "--model", &model, "--prompt", ""], "the prompt has no tokens");
-    says(21, &["generate", "--model", &model, "--prompt", "x", "--json-schema", "none.json"], "--json-schema none.json: ");
+    says(
+        21,
+        &["generate", "--model", &model, "--prompt", "x", "--json-schema", "none.json"],
+        "--json-schema none.json: ",
+    );
     says(11, &["generate", "--model", &model, "--prompt", "x", "--json-schema", "{"], "json_schema is no JSON: ");
     says(11, &["generate", "--model", &model, "--prompt", "x", "--temperature=-1"], "temperature is -1");
     says(11, &["generate", "--model", &model, "--prompt", "x", "--context", "257"], "from 1 to the model's 256");

@@ -294,6 +294,12 @@ class Context : public Operations {
     return kernel(adead_kernel_load_cubin_bytes, data, bytes, entry.get(), workgroup ? workgroup->data() : nullptr);
   }
 
+  /// Compiles a kernel's source for the context's GPU, and loads it: CUDA C++ on a CUDA device, GLSL of a compute shader on a Vulkan
+  /// device. `name` stands for the source in messages. invalid_kernel has the compiler's messages, with their lines.
+  Returned<Kernel> compile_kernel(Text source, Text name = nullptr, Text entry = nullptr, const Groups *workgroup = nullptr) const {
+    return kernel(adead_kernel_compile, source.get(), name.get(), entry.get(), workgroup ? workgroup->data() : nullptr);
+  }
+
   /// Makes another kernel from the module of a kernel, with another entry point and specialization constants set.
   Returned<Kernel> create_pipeline(const Kernel &from, Text entry, Array<Constant> constants = {}) const {
     return kernel(adead_pipeline_create, from.get(), entry.get(), constants.data(), constants.size());

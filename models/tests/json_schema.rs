@@ -68,7 +68,10 @@ fn a_number_a_constant_and_a_choice() {
         let number: i64 = answer(r#"{"type": "integer", "minimum": -5, "maximum": 17}"#, seed).parse().unwrap();
         assert!((-5..=17).contains(&number), "{number}");
         assert_eq!(answer(r#"{"const": {"a": [1, null]}}"#, seed), r#"{"a": [1, null]}"#);
-        let either = answer(r##"{"$defs": {"yes": {"const": "yes"}}, "anyOf": [{"$ref": "#/$defs/yes"}, {"type": "null"}]}"##, seed);
+        let either = answer(
+            r##"{"$defs": {"yes": {"const": "yes"}}, "anyOf": [{"$ref": "#/$defs/yes"}, {"type": "null"}]}"##,
+            seed,
+        );
         assert!(either == "\"yes\"" || either == "null", "{either}");
     }
 }

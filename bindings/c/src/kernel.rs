@@ -102,7 +102,7 @@ impl<'a> Call<'a> {
     }
 }
 
-fn handle(kernel: Kernel) -> adead_kernel {
+pub(crate) fn handle(kernel: Kernel) -> adead_kernel {
     adead_kernel { name: CString::new(kernel.name()).unwrap_or_default(), kernel }
 }
 

@@ -11,6 +11,8 @@
 mod buffer;
 mod call;
 mod chain;
+#[cfg(feature = "compilers")]
+mod compile;
 mod context;
 mod dispatch;
 mod elementwise;
@@ -58,6 +60,8 @@ mod without;
 pub(crate) use adead_c_support::pointers;
 pub use buffer::*;
 pub use chain::*;
+#[cfg(feature = "compilers")]
+pub use compile::*;
 pub use context::*;
 pub use dispatch::*;
 pub use elementwise::*;

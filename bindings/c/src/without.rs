@@ -2,12 +2,29 @@
 
 // Generated from the sources of these functions by `ADEAD_BLESS=1 cargo test -p adead-c --test header`; don't edit.
 
-#[cfg(not(all(feature = "flat", feature = "autograd", feature = "overlap", feature = "log", feature = "nn", feature = "programs", feature = "overlap", feature = "profile", feature = "programs", feature = "nn")))]
+#[cfg(not(all(feature = "compilers", feature = "flat", feature = "autograd", feature = "overlap", feature = "log", feature = "nn", feature = "programs", feature = "overlap", feature = "profile", feature = "programs", feature = "nn")))]
 #[inline(never)]
 #[rustfmt::skip]
 fn lacks(build: &str, what: &str, how: &str) -> crate::status::adead_status {
     use crate::pointers::fail;
     crate::status::guard(|| fail!(Unsupported, "this is {build} of adead, which has {what}: build it {how}"))
+}
+
+/// As in `compile.rs`.
+#[cfg(not(feature = "compilers"))]
+#[rustfmt::skip]
+mod compile {
+    use super::lacks;
+    use crate::status::adead_status;
+    #[allow(unused_imports)]
+    use std::ffi::{c_char, c_void};
+
+    fn without() -> adead_status {
+        lacks("a minimal build", "no compilers", "without ADEAD_MINIMAL")
+    }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_kernel_compile(_: *const c_void, _: *const c_char, _: *const c_char, _: *const c_char, _: *const u32, _: *mut *mut c_void) -> adead_status { without() }
 }
 
 /// As in `flat.rs`.

@@ -28,6 +28,7 @@ const SOURCES: &[&str] = &[
     "gpu",
     "buffer",
     "kernel",
+    "compile",
     "event",
     "stream",
     "tensor",

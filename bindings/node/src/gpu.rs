@@ -168,6 +168,16 @@ fn load(
     }
 }
 
+fn compile(
+    context: &adead::Context,
+    source: Text,
+    options: Option<PipelineOptions>,
+    name: Option<Text>,
+) -> Result<gpu::Kernel> {
+    let (source, name) = (String::from(source), name.map_or("kernel".into(), String::from));
+    context.compile_kernel(&source, &name, &PipelineOptions::options(options)?)
+}
+
 impl Context {
     fn load(
         &self,
@@ -212,6 +222,35 @@ impl Context {
             Err(bytes) => context.buffer_zeroed(bytes),
         };
         promise(Ok(work), move |env, buffer| DeviceBuffer::new(env, buffer, elements))
+    }
+
+    /// Compiles a kernel's source for the context's GPU, and loads it: CUDA C++ on a CUDA device, by NVRTC, and GLSL of a compute
+    /// shader on a Vulkan device, by glslangValidator. `name` stands for the source in messages. `invalid_kernel` has the compiler's
+    /// messages with their lines, `backend_unavailable` says where a compiler was looked for.
+    #[napi(ts_args_type = "source: string, options?: PipelineOptions, name?: string")]
+    pub fn compile_kernel(
+        &self,
+        env: Env,
+        source: Text,
+        options: Option<PipelineOptions>,
+        name: Option<Text>,
+    ) -> napi::Result<Kernel> {
+        guard(env, || Ok(compile(&self.inner, source, options, name)?.into()))
+    }
+
+    /// Runs `compileKernel` on another thread.
+    #[napi(
+        ts_args_type = "source: string, options?: PipelineOptions, name?: string",
+        ts_return_type = "Promise<Kernel>"
+    )]
+    pub fn compile_kernel_async(
+        &self,
+        source: Text,
+        options: Option<PipelineOptions>,
+        name: Option<Text>,
+    ) -> AsyncTask<Job> {
+        let context = self.inner.clone();
+        promise(Ok(move || compile(&context, source, options, name)), |_, kernel| Ok(Kernel::from(kernel)))
     }
 
     /// Loads a kernel from SPIR-V: a file or a module in memory. `invalid_kernel` if the module is malformed or the driver

@@ -111,7 +111,10 @@ test('what is not for this device', async () => {
   await rejects('io', /No such file/, gpu.loadSpirvAsync('nothing.spv'))
   throws('invalid_argument', /expected a typed array/, () => gpu.loadSpirv(5))
   throws('invalid_argument', /expected a Kernel, not another object/, () => gpu.createPipeline(gpu))
+  throws('invalid_argument', /./, () => gpu.compileKernel(5))
   if (!onGpu) {
+    throws('unsupported', /open a GPU/, () => gpu.compileKernel('void main() {}'))
+    await rejects('unsupported', /open a GPU/, gpu.compileKernelAsync('void main() {}', undefined, 'x.comp'))
     throws('unsupported', /./, () => gpu.loadSpirv(kernel('vecadd.spv')))
     throws('unsupported', /./, () => gpu.stream().startRecording())
   } else {

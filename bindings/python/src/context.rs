@@ -340,6 +340,25 @@ impl PyContext {
         self.load(py, source, options(entry, constants, workgroup)?, Context::load_ptx_with)
     }
 
+    /// Compiles a kernel's source for the context's GPU, and loads it: CUDA C++ on a CUDA device, by NVRTC, and GLSL of a compute
+    /// shader on a Vulkan device, by glslangValidator. `name` stands for the source in messages. `InvalidKernelError` has the
+    /// compiler's messages with their lines, `BackendUnavailableError` says where a compiler was looked for: the package nvidia-cuda-nvrtc
+    /// has NVRTC.
+    #[pyo3(signature = (source, *, name="kernel", entry=None, constants=None, workgroup=None))]
+    #[allow(clippy::too_many_arguments, reason = "Python's keywords")]
+    fn compile_kernel(
+        &self,
+        py: Python<'_>,
+        source: &str,
+        name: &str,
+        entry: Option<String>,
+        constants: Option<&Bound<'_, PyDict>>,
+        workgroup: Option<[u32; 3]>,
+    ) -> Result<PyKernel> {
+        let options = options(entry, constants, workgroup)?;
+        Ok(PyKernel(detached(py, || self.inner.compile_kernel(source, name, &options))?))
+    }
+
     /// Loads a kernel from a cubin or fatbin, given as a path or bytes.
     #[pyo3(signature = (source, *, entry=None, constants=None, workgroup=None))]
     fn load_cubin(

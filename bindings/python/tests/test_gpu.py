@@ -2,6 +2,7 @@
 works)."""
 
 import dataclasses
+import shutil
 import struct
 
 import numpy
@@ -140,6 +141,20 @@ def test_the_simple_class(gpu, kernels):
     gpu.dispatch(small, x, y, z, groups=1)
     assert z.read().tolist() == [1, 2, 3, 4]
     assert isinstance(gpu, adead.Context) and repr(gpu).startswith("Context(vulkan")
+
+
+def test_a_kernel_from_its_source(gpu, kernels):
+    if shutil.which("glslangValidator") is None:
+        pytest.skip("no glslangValidator here")
+    source = (kernels / "vecadd.comp").read_text()
+    kernel = gpu.compile_kernel(source, name="vecadd.comp")
+    a, b, c = gpu.buffer([1.0, 2.0]), gpu.buffer([0.5, 0.25]), gpu.buffer(size=2)
+    gpu.dispatch(kernel, a, b, c, groups=1, push=numpy.uint32(2).tobytes())
+    assert c.read().tolist() == [1.5, 2.25]
+    with pytest.raises(adead.InvalidKernelError, match=r"wrong\.comp:\d+: .*nothing"):
+        gpu.compile_kernel(source.replace("a[i]", "nothing[i]"), name="wrong.comp")
+    with pytest.raises(adead.UnsupportedError, match="open a GPU"):
+        adead.Context("cpu").compile_kernel(source)
 
 
 def test_push_constants_and_recordings(gpu, kernels):

@@ -265,6 +265,7 @@ fn an_exchange_gives_every_rank_its_part() {
 
 /// Contexts on two CUDA GPUs, if there are two. `ADEAD_TEST_GPUS` says that there are.
 fn two_gpus() -> Option<[Context; 2]> {
+    backend::named().filter(|backend| backend == "cuda")?;
     let both = ["cuda:0", "cuda:1"].map(Context::open);
     if let Some(error) = both.iter().find_map(|context| context.as_ref().err()) {
         assert!(std::env::var_os("ADEAD_TEST_GPUS").is_none(), "{error}");

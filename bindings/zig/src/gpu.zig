@@ -82,6 +82,16 @@ pub const Kernel = struct {
         return loadEntry(c.adead_kernel_load_cubin_bytes, ctx, code, entry);
     }
 
+    /// Compiles a kernel's source for the context's GPU, and loads it: CUDA C++ on a CUDA device, GLSL of a compute shader on a Vulkan
+    /// device. `name` stands for the source in messages. InvalidKernel if it has errors: the message has their lines.
+    pub fn compileKernel(ctx: Context, source: [:0]const u8, name: ?[:0]const u8, entry: Entry) Error!Kernel {
+        const said = if (name) |it| it.ptr else null;
+        const of = if (entry.name) |it| it.ptr else null;
+        const threads: [3]u32 = entry.workgroup orelse .{ 0, 0, 0 };
+        const workgroup: [*c]const u32 = if (entry.workgroup != null) &threads else null;
+        return call.made(Kernel, c.adead_kernel_compile, .{ ctx.handle, source.ptr, said, of, workgroup });
+    }
+
     fn loadEntry(comptime load: anytype, ctx: Context, code: []const u8, entry: Entry) Error!Kernel {
         const name = if (entry.name) |name| name.ptr else null;
         const threads: [3]u32 = entry.workgroup orelse .{ 0, 0, 0 };

@@ -5,6 +5,8 @@
 
 mod array;
 mod buffer;
+#[cfg(feature = "compilers")]
+mod compile;
 #[cfg(all(test, feature = "cuda"))]
 mod guard_tests;
 mod kernel;

@@ -2,9 +2,9 @@
 
 use super::config::Config;
 use super::json::Object;
-use super::target::{Plan, Target};
 use super::shards::Shards;
 use super::special::Special;
+use super::target::{Plan, Target};
 use super::tensors;
 use super::tokens::Tokens;
 use super::{Conversion, Origin, PlannedTensor, Source};

@@ -21,7 +21,8 @@ pub(super) fn plan(gguf: Gguf, target: Target) -> Result<Conversion> {
         header.set(key, value.clone())?;
     }
     folder::set_target(&mut header, target)?;
-    let layers: usize = gguf.optional::<u64>(&format!("{name}.block_count"))?.and_then(|n| n.try_into().ok()).unwrap_or(0);
+    let layers: usize =
+        gguf.optional::<u64>(&format!("{name}.block_count"))?.and_then(|n| n.try_into().ok()).unwrap_or(0);
     let head = gguf.tensors().iter().any(|info| info.name() == "output.weight");
     let plan = Plan { target, layers, head };
     let (mut planned, mut source_bytes) = (Vec::new(), 0);

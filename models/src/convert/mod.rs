@@ -30,9 +30,9 @@ mod words;
 use crate::gguf::{Gguf, Header, Kind, Rows};
 use adead::{Error, Result};
 use shards::Shards;
-pub use target::Target;
 use std::io::Write;
 use std::path::Path;
+pub use target::Target;
 use tensors::Change;
 
 /// A new file that is planned: its metadata and tensors. [`write`](Conversion::write) writes it.

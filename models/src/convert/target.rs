@@ -32,9 +32,10 @@ impl FromStr for Target {
         let mixed = [Target::Q4KM, Target::Q5KM].into_iter().find(|mixed| mixed.to_string().eq_ignore_ascii_case(name));
         match mixed {
             Some(mixed) => Ok(mixed),
-            None => name.parse().map(Target::Kind).map_err(|error: Error| {
-                Error::new(error.status(), format!("{}, q4_k_m, q5_k_m", error.message()))
-            }),
+            None => name
+                .parse()
+                .map(Target::Kind)
+                .map_err(|error: Error| Error::new(error.status(), format!("{}, q4_k_m, q5_k_m", error.message()))),
         }
     }
 }
@@ -108,7 +109,8 @@ impl Plan {
         let head = if self.head { "output.weight" } else { "token_embd.weight" };
         let layer = name.strip_prefix("blk.").and_then(|rest| rest.split_once('.'));
         let more = layer.is_some_and(|(number, rest)| {
-            matches!(rest, "attn_v.weight" | "ffn_down.weight") && number.parse().is_ok_and(|number| self.is_better(number))
+            matches!(rest, "attn_v.weight" | "ffn_down.weight")
+                && number.parse().is_ok_and(|number| self.is_better(number))
         });
         if name == head || more { Kind::Q6_K } else { self.target.main() }
     }

@@ -159,7 +159,16 @@ impl TextGenerator {
         }
         model.prepare(context_length)?;
         let (progress, grammars) = (options.progress.clone(), OnceLock::new());
-        Ok(TextGenerator(Arc::new(Inner { model, tokenizer, template, cpu, context_length, chunk, progress, grammars })))
+        Ok(TextGenerator(Arc::new(Inner {
+            model,
+            tokenizer,
+            template,
+            cpu,
+            context_length,
+            chunk,
+            progress,
+            grammars,
+        })))
     }
 
     pub(crate) fn inner(&self) -> &Arc<Inner> {

@@ -32,8 +32,10 @@ impl Grammars {
             }
             _ => tokenizer.piece(id as u32).to_vec(),
         };
-        let words: Vec<Vec<u8>> =
-            (0..vocabulary.tokens.len()).map(word).map(|word| if word.len() > LONGEST { vec![] } else { word }).collect();
+        let words: Vec<Vec<u8>> = (0..vocabulary.tokens.len())
+            .map(word)
+            .map(|word| if word.len() > LONGEST { vec![] } else { word })
+            .collect();
         let trie = TokTrie::from(&TokRxInfo::new(words.len() as u32, end), &words).with_eos_tokens(&vocabulary.ends);
         let environment: TokEnv = Arc::new(ApproximateTokEnv::new(trie));
         let mut factory =

@@ -8,7 +8,8 @@ const MINIMAL: (&str, &str) = ("a minimal build", "without ADEAD_MINIMAL");
 const PLAIN: (&str, &str) = ("a build", "with ADEAD_GRADIENTS");
 
 /// Each source, the feature that it needs, and what a build without that feature says.
-const LACKING: [(&str, &str, (&str, &str), &str); 10] = [
+const LACKING: [(&str, &str, (&str, &str), &str); 11] = [
+    ("compile", "compilers", MINIMAL, "no compilers"),
     ("flat", "flat", MINIMAL, "no matrices as numbers"),
     ("gradients", "autograd", PLAIN, "no gradients"),
     ("loader", "overlap", MINIMAL, "no batches"),

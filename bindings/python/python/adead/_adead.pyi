@@ -1014,6 +1014,15 @@ class Context:
         constants: _Constants | None = None,
         workgroup: _Workgroup | None = None,
     ) -> Kernel: ...
+    def compile_kernel(
+        self,
+        source: str,
+        *,
+        name: str = "kernel",
+        entry: str | None = None,
+        constants: _Constants | None = None,
+        workgroup: _Workgroup | None = None,
+    ) -> Kernel: ...
     def load_adead(self, path: _Path) -> Program: ...
     def create_pipeline(
         self,
