@@ -3,6 +3,7 @@
 #define ADEAD_CONTEXT_HPP
 
 #include <adead/device.hpp>
+#include <adead/operators.hpp>
 #include <adead/pipeline.hpp>
 #include <adead/program.hpp>
 #include <adead/stream.hpp>
@@ -155,6 +156,26 @@ class Context : public Operations {
   Returned<Tensor> tensor(Array<std::size_t> dims, const C &values) const {
     using T = std::remove_cv_t<std::remove_reference_t<decltype(*std::data(values))>>;
     return tensor(Element<T>::dtype, dims, std::data(values), std::size(values) * sizeof(T));
+  }
+
+  /// Makes a vector or a matrix: `tensor({1.f, 2.f})`, `tensor({{1.f, 2.f}, {3.f, 4.f}})`. shape_mismatch if rows differ in
+  /// length.
+  template <class T>
+  Returned<Tensor> tensor(std::initializer_list<T> values) const {
+    return tensor({values.size()}, values);
+  }
+  template <class T>
+  Returned<Tensor> tensor(std::initializer_list<std::initializer_list<T>> rows) const {
+    std::vector<T> values;
+    const std::size_t columns = rows.size() ? rows.begin()->size() : 0;
+    for (const std::initializer_list<T> &row : rows) {
+      if (row.size() != columns) {
+        std::string text = "a row has " + std::to_string(row.size()) + " values and the first one " + std::to_string(columns);
+        return detail::failed<Tensor>(ADEAD_SHAPE_MISMATCH, text.c_str());
+      }
+      values.insert(values.end(), row.begin(), row.end());
+    }
+    return tensor({rows.size(), columns}, values);
   }
 
   /// Makes a tensor with a copy of these bytes. f16 and bf16 are given by their bits.
@@ -343,36 +364,6 @@ class Context : public Operations {
     return detail::asked<Kernel>(load, get(), arguments...);
   }
 };
-
-namespace detail {
-/// Runs an operator, on the left operand's context.
-inline Returned<Tensor> apply(Op op, Array<const Tensor *> operands, const Attrs &attrs = {}) {
-  std::array<const adead_tensor *, 2> all = {};
-  for (std::size_t i = 0; i < operands.size(); i++) all[i] = operands.data()[i]->get();
-  const Shared &context = operands.data()[0]->context();
-  adead_tensor *out = nullptr;
-  adead_status status =
-      adead_op_run(context.get(), static_cast<adead_op>(op), all.data(), operands.size(), attrs.get(), &out);
-  return done(status, Tensor(out, context));
-}
-}  // namespace detail
-
-/// Call Context::add, sub, mul, div and neg.
-inline Returned<Tensor> operator+(const Tensor &a, const Tensor &b) { return detail::apply(Op::add, {&a, &b}); }
-inline Returned<Tensor> operator-(const Tensor &a, const Tensor &b) { return detail::apply(Op::sub, {&a, &b}); }
-inline Returned<Tensor> operator*(const Tensor &a, const Tensor &b) { return detail::apply(Op::mul, {&a, &b}); }
-inline Returned<Tensor> operator/(const Tensor &a, const Tensor &b) { return detail::apply(Op::div, {&a, &b}); }
-inline Returned<Tensor> operator-(const Tensor &x) { return detail::apply(Op::neg, {&x}); }
-
-/// Calls Context::scale.
-inline Returned<Tensor> operator*(const Tensor &x, float alpha) {
-  Attrs attrs;
-  adead_status status = ADEAD_OK;
-  attrs.give(status, Op::scale, "alpha", std::optional<float>(alpha));
-  if (status) return detail::failed<Tensor>(status);
-  return detail::apply(Op::scale, {&x}, attrs);
-}
-inline Returned<Tensor> operator*(float alpha, const Tensor &x) { return x * alpha; }
 
 }  // namespace ADEAD_HPP_MODE
 }  // namespace adead

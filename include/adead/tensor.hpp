@@ -53,6 +53,12 @@ class Tensor {
   /// Takes over a handle of the C interface.
   Tensor(adead_tensor *raw, detail::Shared context) noexcept : handle_(raw), context_(std::move(context)) {}
 
+  Tensor(Tensor &&) noexcept = default;
+  Tensor &operator=(Tensor &&) noexcept = default;
+  /// Makes another handle of the same values, as clone() does. Without exceptions, a copy that fails is empty.
+  Tensor(const Tensor &other) : Tensor(copied(other)) {}
+  Tensor &operator=(const Tensor &other) { return *this = Tensor(other); }
+
   Returned<DType> dtype() const { return detail::asked<DType>(adead_tensor_dtype, get()); }
 
   Returned<std::size_t> rank() const { return detail::asked<std::size_t>(adead_tensor_rank, get()); }
@@ -133,6 +139,14 @@ class Tensor {
   const detail::Shared &context() const noexcept { return context_; }
 
  private:
+  static Tensor copied(const Tensor &other) {
+    if (!other) return {};
+#ifdef ADEAD_NO_EXCEPTIONS
+    return other.clone().value();
+#else
+    return other.clone();
+#endif
+  }
   adead_status dims(Span<const std::size_t> &to) const noexcept {
     const std::size_t *first = nullptr;
     std::size_t rank = 0;

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <limits>
+#include <sstream>
 #include <thread>
 
 using namespace adead;
@@ -45,8 +46,24 @@ void tensors(const Context &ctx) {
   CHECK(OK(clone.data<float>()).data() == OK(x.data<float>()).data() && OK(row.shape())[0] == 6);
   FAILS(ShapeMismatch, shape_mismatch, "", x.reshape({5}));
 
-  // Moved, not copied; what was moved from is empty, and its use an error.
-  static_assert(!std::is_copy_constructible_v<Tensor> && !std::is_copy_assignable_v<Tensor>, "a tensor has one owner");
+  // Copies share the values, and keep them.
+  {
+    Tensor first = OK(ctx.tensor({1.f, 2.f})), second = first, none_at_all = Tensor();
+    CHECK(OK(first.data<float>()).data() == OK(second.data<float>()).data());
+    first = none_at_all;
+    CHECK(!first && OK(second.data<float>())[1] == 2);
+    first = second;
+    second = Tensor(second);
+    CHECK(OK(first.data<float>())[1] == 2 && same(first, second));
+  }
+
+  // In nested lists.
+  Tensor matrix = OK(ctx.tensor({{1.f, 2.f, 3.f}, {4.f, 5.f, 6.f}}));
+  CHECK(same(matrix, x) && OK(OK(ctx.tensor({7, 8})).to_vector<std::int32_t>()) == std::vector<std::int32_t>{7, 8});
+  FAILS(ShapeMismatch, shape_mismatch, "a row has 1 values and the first one 2", ctx.tensor({{1.f, 2.f}, {3.f}}));
+
+  // Moved; what was moved from is empty, and its use an error.
+  static_assert(std::is_copy_constructible_v<Tensor> && std::is_copy_assignable_v<Tensor>, "a copy shares the values");
   static_assert(std::is_nothrow_move_constructible_v<Tensor> && std::is_nothrow_move_assignable_v<Tensor>, "and moves freely");
   static_assert(!std::is_copy_constructible_v<Context> && !std::is_copy_constructible_v<Stream>, "as everything that owns");
   Tensor moved = std::move(x);
@@ -76,6 +93,39 @@ void operators(const Context &ctx) {
   CHECK(same(OK(a + b), OK(ctx.add(a, b))) && same(OK(b / a), OK(ctx.div(b, a))));
   Tensor wide = OK(ctx.zeros(DType::f32, {4}));
   FAILS(ShapeMismatch, shape_mismatch, "[3]", a + wide);
+
+  // With a number, in the tensor's dtype.
+  CHECK(OK(OK(a + 1.f).to_vector<float>()) == std::vector<float>{2, 3, -2});
+  CHECK(OK(OK(1.f - a).to_vector<float>()) == std::vector<float>{0, -1, 4});
+  CHECK(OK(OK(a - 1.f).to_vector<float>()) == std::vector<float>{0, 1, -4});
+  CHECK(OK(OK(8.f / b).to_vector<float>()) == std::vector<float>{2, 1, 4});
+  CHECK(OK(OK(b / 2.f).to_vector<float>()) == std::vector<float>{2, 4, 1});
+  Tensor half = OK(ctx.cast(a, {DType::f16}));
+  CHECK(same(OK(half + 1.f), OK(ctx.cast(OK(a + 1.f), {DType::f16}))));
+  FAILS(DtypeMismatch, dtype_mismatch, "i32", OK(ctx.tensor({1, 2})) + 1.f);
+  FAILS(InvalidArgument, invalid_argument, "NULL", Tensor() + 1.f);
+
+  // In place of the left operand; its copies keep their values.
+  Tensor sum = a;
+  OK(sum += b);
+  OK(sum *= 2.f);
+  OK(sum -= 1.f);
+  CHECK(OK(sum.to_vector<float>()) == std::vector<float>{9, 19, -3} && OK(a.data<float>())[0] == 1);
+  FAILS(ShapeMismatch, shape_mismatch, "[3]", sum += wide);
+  CHECK(OK(sum.data<float>())[0] == 9);
+#ifndef ADEAD_NO_EXCEPTIONS
+  CHECK(a == a && a == Tensor(a) && a != b && a != wide && a != a.reshape({3, 1}) && a != half);
+  CHECK(0.f * a != -(0.f * a));  // The signs of zeros differ.
+  auto text = [](const Tensor &x) {
+    std::ostringstream out;
+    out << x;
+    return out.str();
+  };
+  CHECK(text(a) == "f32 [3] {1, 2, -3}" && text(half) == "f16 [3] {1, 2, -3}");
+  CHECK(text(ctx.tensor({{1, 2}, {3, 4}})) == "i32 [2, 2] {1, 2, 3, 4}");
+  CHECK(text(ctx.less(a, b)) == "bool [3] {1, 1, 1}" && text(ctx.zeros(DType::i64, {0})) == "i64 [0] {}");
+  CHECK(text(ctx.zeros(DType::u32, {17})) == "u32 [17] {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, …}");
+#endif
   FAILS(InvalidArgument, invalid_argument, "context is NULL", Tensor() + a);
 }
 
