@@ -5,6 +5,7 @@ const c = @import("c");
 const enums = @import("enums.zig");
 const Error = enums.Error;
 const call = @import("call.zig");
+const failure = @import("failure.zig");
 const check = enums.check;
 const DType = enums.DType;
 
@@ -104,6 +105,33 @@ pub const Tensor = extern struct {
         const all = try self.bytes();
         if (all.len == 0) return &.{};
         return std.mem.bytesAsSlice(T, @as([]align(@alignOf(T)) const u8, @alignCast(all)));
+    }
+
+    /// Writes dtype, shape and elements, for `{f}`: `f32 [2, 2] { 1, 2, 3, 4 }`. bf16 is written by its bits. More than 16 elements
+    /// end in an ellipsis. WriteFailed if the values can't be read.
+    pub fn format(self: Tensor, writer: *std.Io.Writer) std.Io.Writer.Error!void {
+        self.show(writer) catch return error.WriteFailed;
+    }
+
+    fn show(self: Tensor, writer: *std.Io.Writer) !void {
+        const element = try self.dtype();
+        const dims: failure.Dims = .{ .of = try self.shape() };
+        try writer.print("{s} {f} ", .{ std.enums.tagName(DType, element) orelse "unknown", dims });
+        switch (element) {
+            .f32 => try list(writer, try self.data(f32)),
+            .f16 => try list(writer, try self.data(f16)),
+            .bf16 => try list(writer, try self.data(u16)),
+            .i32 => try list(writer, try self.data(i32)),
+            .i64 => try list(writer, try self.data(i64)),
+            .u32 => try list(writer, try self.data(u32)),
+            else => try list(writer, try self.bytes()),
+        }
+    }
+
+    fn list(writer: *std.Io.Writer, values: anytype) std.Io.Writer.Error!void {
+        try writer.writeAll("{");
+        for (values[0..@min(values.len, 16)], 0..) |value, i| try writer.print("{s} {d}", .{ if (i == 0) "" else ",", value });
+        try writer.writeAll(if (values.len > 16) ", … }" else " }");
     }
 
     /// Copies all elements. InvalidArgument unless the slice has exactly their size in bytes.

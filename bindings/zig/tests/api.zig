@@ -47,6 +47,26 @@ fn cpu() !adead.Context {
     return adead.Context.open("cpu", .{});
 }
 
+test "tensors as text" {
+    var room: [128]u8 = undefined;
+    inline for (.{
+        .{ f32, &[_]f32{ 1.5, -2 }, "f32 [2] { 1.5, -2 }" },
+        .{ f16, &[_]f16{ 1.5, -2 }, "f16 [2] { 1.5, -2 }" },
+        .{ i64, &[_]i64{-7}, "i64 [1] { -7 }" },
+        .{ bool, &[_]bool{ true, false }, "bool [2] { 1, 0 }" },
+        .{ u32, &[_]u32{}, "u32 [0] { }" },
+    }) |case| {
+        const tensor = try Tensor.init(case[0], &.{case[1].len}, case[1]);
+        defer tensor.deinit();
+        try expectEqualStrings(case[2], try std.fmt.bufPrint(&room, "{f}", .{tensor}));
+    }
+    const many = try Tensor.zeros(.i32, &.{17});
+    defer many.deinit();
+    const written = try std.fmt.bufPrint(&room, "{f}", .{many});
+    try expectEqualStrings("i32 [17] { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, … }", written);
+    try std.testing.expectError(error.NoSpaceLeft, std.fmt.bufPrint(&room, "{f}", .{Tensor.none}));
+}
+
 test "tensors" {
     const x = try Tensor.init(f32, &.{ 2, 3 }, &.{ 1, 2, 3, 4, 5, 6 });
     defer x.deinit();
