@@ -1,9 +1,10 @@
 //! Contexts: opened devices, and what tensors keep on them. `running.rs` has the path of a command to a device, `profiling.rs`
-//! profiles.
+//! profiles, `operators.rs` the operators on tensors.
 
 mod joined;
 #[cfg(feature = "lend")]
 mod lending;
+mod operators;
 #[cfg(feature = "profile")]
 mod profiling;
 mod running;

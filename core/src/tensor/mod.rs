@@ -1,5 +1,7 @@
 //! Tensors: shaped values that share their storage when cloned.
 
+#[cfg(feature = "ndarray")]
+mod arrays;
 mod cache;
 mod construction;
 mod copies;
@@ -50,6 +52,17 @@ unsafe impl Element for u32 {
 // SAFETY: the same type.
 unsafe impl Element for u8 {
     const DTYPE: DType = DType::U8;
+}
+
+// SAFETY: `half::f16` is a transparent u16 with the bits of IEEE binary16.
+#[cfg(feature = "half")]
+unsafe impl Element for half::f16 {
+    const DTYPE: DType = DType::F16;
+}
+// SAFETY: `half::bf16` is a transparent u16 with the bits of bfloat16.
+#[cfg(feature = "half")]
+unsafe impl Element for half::bf16 {
+    const DTYPE: DType = DType::BF16;
 }
 
 /// Holds values with a shape and a dtype. Clones share the storage. The values never change.
