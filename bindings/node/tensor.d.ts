@@ -14,6 +14,9 @@ export type ArrayOf<D extends DType = DType> = D extends 'f32'
           ? Uint8Array
           : Uint32Array
 
+/** Values in nested arrays, such as `[[1, 2], [3, 4]]`. A value alone is a scalar. */
+export type Nested<T> = T | readonly Nested<T>[]
+
 /** A shaped value, in host memory or on devices. Its contents never change. */
 export interface Tensor extends TensorOperations {}
 export class Tensor {
@@ -26,6 +29,11 @@ export class Tensor {
   constructor(data: Uint8Array | readonly boolean[], dims: readonly number[], dtype: 'bool')
   constructor(data: Uint8Array, dims: readonly number[], dtype: 'u8')
   constructor(data: readonly boolean[], dims: readonly number[])
+  /**
+   * Makes a tensor of nested arrays: `Tensor.from([[1, 2], [3, 4]])`. Without a dtype, numbers are f32, bigints i64 and
+   * booleans bool. `shape_mismatch` if parts differ in length, `invalid_argument` for an integer outside its dtype.
+   */
+  static from(nested: Nested<number | bigint | boolean>, dtype?: DType): Tensor
   /** Makes a tensor of zeros. */
   static zeros(dtype: DType, dims: readonly number[]): Tensor
   /** Makes a tensor with a copy of its elements' bytes, in the machine's byte order. */
@@ -57,6 +65,22 @@ export class Tensor {
   toCpu(): Tensor
   /** Returns the same values in another shape with as many elements, without a copy. */
   reshape(dims: readonly number[]): Tensor
+  /**
+   * Returns the part at these indices of the first axes, a tensor of the remaining axes. A negative index counts from the
+   * end. `slice` takes ranges. Computed on the default context.
+   */
+  at(...index: number[]): Tensor
+  /**
+   * Returns its only element, or the one at an index for every axis: a boolean of bool, a bigint of i64, or else a number.
+   * `shape_mismatch` if there is not exactly one.
+   */
+  item<T extends number | bigint | boolean = number>(...index: number[]): T
+  /** Returns its elements in nested arrays, one level for each dimension. */
+  toNested<T extends number | bigint | boolean = number>(): Nested<T>
+  /** Releases its memory now, instead of when it is collected. Later uses of this object throw. */
+  dispose(): void
+  /** Does as `dispose`, for `using`. */
+  [Symbol.dispose](): void
   /** Returns its dtype, shape and first elements as text. */
   toString(): string
 }

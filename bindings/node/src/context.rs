@@ -1,11 +1,11 @@
 //! Contexts: opened devices, the choice between them, and operations by name.
 
 use crate::dispatch::Explanation;
-use crate::hardware::{DeviceInfo, MemoryUse};
+use crate::hardware::{DeviceInfo, MemoryUse, TensorCache};
 use crate::packed::Packed;
 use crate::pipeline::{Pipeline, PipelineCache};
 use crate::run::{by_name, forget_contexts, optional_signal};
-use crate::tensor::{TensorCache, Value};
+use crate::tensor::Value;
 use adead::config::Config;
 use adead::dispatch::Family;
 use adead::{Gpu, Result};
@@ -15,7 +15,6 @@ use adead_node_support::task::{Job, promise, promise_with};
 use napi::Env;
 use napi::bindgen_prelude::{AsyncTask, ObjectFinalize, Unknown};
 use napi_derive::napi;
-use std::sync::OnceLock;
 
 /// Opens devices and runs operations on them. Calls on several threads may share the devices. Each worker opens its own
 /// context.
@@ -64,15 +63,9 @@ fn open(device: Option<Text>, options: ContextOptions) -> Result<adead::Context>
     adead::Context::configured(device.as_deref(), &options, &Config::load()?)
 }
 
-/// Returns the default context, for calls that name none. The first call opens it, as `new Context()` does. All threads share
-/// it.
+/// Returns the default context, for calls that name none. All threads share it.
 pub fn default_context() -> Result<&'static adead::Context> {
-    static DEFAULT: OnceLock<adead::Context> = OnceLock::new();
-    if let Some(context) = DEFAULT.get() {
-        return Ok(context);
-    }
-    let context = adead::Context::configured(None, &adead::ContextOptions::default(), &Config::load()?)?;
-    Ok(DEFAULT.get_or_init(|| context))
+    adead::Context::shared()
 }
 
 /// Returns the context of `Tensor`'s methods. The first use opens it, as `new Context()` does.

@@ -201,3 +201,33 @@ pub fn hardware_async() -> AsyncTask<Job> {
 pub fn version() -> &'static str {
     adead::VERSION
 }
+
+/// The use of a device's memory by tensors.
+#[napi(object)]
+pub struct TensorCache {
+    /// The most bytes that tensors may keep there.
+    pub budget: f64,
+    /// The bytes that they keep. More than `budget` only if one operation needs them.
+    pub used: f64,
+    /// The number of tensors with a copy there.
+    pub tensors: f64,
+    /// How often an operand already had a copy there.
+    pub hits: f64,
+    /// How often an operand had to be copied there.
+    pub misses: f64,
+    /// How often a copy was evicted.
+    pub evictions: f64,
+}
+
+impl From<adead::TensorCacheUse> for TensorCache {
+    fn from(kept: adead::TensorCacheUse) -> TensorCache {
+        TensorCache {
+            budget: kept.budget as f64,
+            used: kept.used as f64,
+            tensors: kept.tensors as f64,
+            hits: kept.hits as f64,
+            misses: kept.misses as f64,
+            evictions: kept.evictions as f64,
+        }
+    }
+}

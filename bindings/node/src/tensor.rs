@@ -3,12 +3,12 @@
 //! napi-rs keeps two tables for every object and locks a third for every argument, which takes longer than `relu` of 16
 //! numbers. Here a handle takes one allocation and one entry in a table of its thread.
 
-use adead::{DType, Result, Tensor, TensorCacheUse};
+use adead::{DType, Result, Tensor};
 use adead_node_support::args::{Dims, Text, each, named};
 use adead_node_support::array::{Array, array_of, bytes_of, external};
 use adead_node_support::error::{caught, guard, refused, thrown, value};
 use napi::bindgen_prelude::{FromNapiValue, JsObjectValue, Object, ToNapiValue, Unknown};
-use napi::{Env, check_status, sys};
+use napi::{Env, JsValue, check_status, sys};
 use napi_derive::napi;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -248,16 +248,19 @@ pub fn make(env: sys::napi_env, tensor: Tensor) -> napi::Result<sys::napi_value>
     Ok(object)
 }
 
-/// Returns the tensor of a value, or `None` if the value is not a tensor.
-pub fn tensor_of(env: sys::napi_env, value: sys::napi_value) -> Option<Tensor> {
+/// Returns the handle of a value, or `None` if the value is not an object of the class.
+fn live(env: sys::napi_env, value: sys::napi_value) -> Option<*mut Handle> {
     let mut data = null_mut();
     // SAFETY: the environment of this call and a value of it.
     let status = unsafe { sys::napi_unwrap(env, value, &mut data) };
-    if status != sys::Status::napi_ok || LIVE.with_borrow(|live| !live.contains_key(&(data as usize))) {
-        return None;
-    }
-    // SAFETY: every address in the table is a handle.
-    unsafe { (*data.cast::<Handle>()).tensor.clone() }
+    let found = status == sys::Status::napi_ok && LIVE.with_borrow(|live| live.contains_key(&(data as usize)));
+    found.then_some(data.cast())
+}
+
+/// Returns the tensor of a value, or `None` if the value is not a tensor or was disposed.
+pub fn tensor_of(env: sys::napi_env, value: sys::napi_value) -> Option<Tensor> {
+    // SAFETY: every address in the table is a handle, and only this thread uses it.
+    live(env, value).and_then(|handle| unsafe { (*handle).tensor.clone() })
 }
 
 /// A tensor as an argument or a result.
@@ -267,6 +270,7 @@ impl FromNapiValue for Value {
     unsafe fn from_napi_value(env: sys::napi_env, value: sys::napi_value) -> napi::Result<Value> {
         match tensor_of(env, value) {
             Some(tensor) => Ok(Value(tensor)),
+            None if live(env, value).is_some() => Err(refused(env, "expected a Tensor; this one was disposed")),
             None => Err(refused(env, &format!("expected a Tensor, not {}", named(env, value)))),
         }
     }
@@ -295,40 +299,28 @@ pub fn tensor_from_bytes(env: Env, bytes: Array, dtype: Text, dims: Dims) -> nap
     guard(env, || Ok(Value(Tensor::from_bytes(bytes.bytes(), self::dtype(&dtype)?, &dims)?)))
 }
 
+/// `tensor.dispose()`. A second call does nothing.
+#[napi(skip_typescript)]
+pub fn tensor_dispose(env: Env, tensor: Unknown<'_>) -> napi::Result<()> {
+    let Some(handle) = live(env.raw(), tensor.raw()) else {
+        return Err(refused(env.raw(), &format!("expected a Tensor, not {}", named(env.raw(), tensor.raw()))));
+    };
+    // SAFETY: as in `tensor_of`; the reference ends before other code runs.
+    let handle = unsafe { &mut *handle };
+    if handle.tensor.take().is_some() {
+        let (freed, mut total) = (handle.reported - OVERHEAD, 0);
+        handle.reported = OVERHEAD;
+        HANDLE_BYTES.set((HANDLE_BYTES.get().0 - freed, HANDLE_BYTES.get().1));
+        // SAFETY: the environment of this call.
+        unsafe { sys::napi_adjust_external_memory(env.raw(), -freed, &mut total) };
+    }
+    Ok(())
+}
+
 /// `tensor.reshape`.
 #[napi(skip_typescript)]
 pub fn tensor_reshape(env: Env, tensor: Value, dims: Dims) -> napi::Result<Value> {
     guard(env, || Ok(Value(tensor.0.reshape(&dims)?)))
-}
-
-/// The use of a device's memory by tensors.
-#[napi(object)]
-pub struct TensorCache {
-    /// The most bytes that tensors may keep there.
-    pub budget: f64,
-    /// The bytes that they keep. More than `budget` only if one operation needs them.
-    pub used: f64,
-    /// The number of tensors with a copy there.
-    pub tensors: f64,
-    /// How often an operand already had a copy there.
-    pub hits: f64,
-    /// How often an operand had to be copied there.
-    pub misses: f64,
-    /// How often a copy was evicted.
-    pub evictions: f64,
-}
-
-impl From<TensorCacheUse> for TensorCache {
-    fn from(kept: TensorCacheUse) -> TensorCache {
-        TensorCache {
-            budget: kept.budget as f64,
-            used: kept.used as f64,
-            tensors: kept.tensors as f64,
-            hits: kept.hits as f64,
-            misses: kept.misses as f64,
-            evictions: kept.evictions as f64,
-        }
-    }
 }
 
 /// `tensor.toCpu()`.

@@ -55,7 +55,8 @@ for (const [name, object] of Object.entries(objects)) {
     const pending = []
     for (const method of Object.getOwnPropertyNames(prototype)) {
       const { value } = Object.getOwnPropertyDescriptor(prototype, method)
-      if (method === 'constructor' || typeof value !== 'function') continue
+      // Disposing of a tensor would leave the next calls without it: nested.test.mjs has that.
+      if (method === 'constructor' || method === 'dispose' || typeof value !== 'function') continue
       for (const first of odd) {
         for (const second of odd.slice(0, 16)) {
           for (const third of [undefined, {}, [1, 1, 1]]) {
