@@ -125,7 +125,8 @@ fn a_line_is_found_by_least_squares() {
     let mut trainer = Trainer::new(&cpu(1, None), &text.parse().unwrap()).unwrap();
     let loss = trainer.fit(&x, &y, 200, &mut |_, _, _| Ok(())).unwrap();
     assert!(loss < 1e-8, "{loss}");
-    let found: Vec<f32> = trainer.trained().unwrap().iter().flat_map(|(_, tensor)| tensor.to_vec::<f32>().unwrap()).collect();
+    let found: Vec<f32> =
+        trainer.trained().unwrap().iter().flat_map(|(_, tensor)| tensor.to_vec::<f32>().unwrap()).collect();
     for expected in [3.0, -2.0, 0.5] {
         assert!(found.iter().any(|value| (value - expected).abs() < 1e-3), "{found:?}");
     }

@@ -111,7 +111,8 @@ fn a_gpu_keeps_the_weights() {
     let (x, classes) = images(16, 0);
     for _ in 0..2 {
         trainer.step(&[&x, &classes]).unwrap();
-        for (parameter, tensor) in trainer.parameters().unwrap().into_iter().chain(trainer.averages().unwrap().unwrap()) {
+        for (parameter, tensor) in trainer.parameters().unwrap().into_iter().chain(trainer.averages().unwrap().unwrap())
+        {
             assert_eq!(tensor.places(), [name.as_str()], "{parameter}");
         }
     }

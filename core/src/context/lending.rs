@@ -27,7 +27,13 @@ impl Context {
     ///
     /// # Safety
     /// The work must write every byte of the outputs and no byte of the inputs, and be finished when it returns.
-    pub unsafe fn lend(&self, device: &str, inputs: &[&Tensor], outputs: &[Meta], work: Lent<'_>) -> Result<Vec<Tensor>> {
+    pub unsafe fn lend(
+        &self,
+        device: &str,
+        inputs: &[&Tensor],
+        outputs: &[Meta],
+        work: Lent<'_>,
+    ) -> Result<Vec<Tensor>> {
         let _environment = DefaultEnvironment::enter();
         let Some(slot) = self.named(device)? else {
             fail!(Unsupported, "{device}: only a GPU's memory can be lent");

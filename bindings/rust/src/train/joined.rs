@@ -25,7 +25,8 @@ impl Trainer {
         compare(ranks.as_mut(), &self.description())?;
         ranks.attach(&self.context, self.device())?;
         let scaling = self.scaling.map(|scaling| scaling.tensor()).transpose()?;
-        let tensors: Vec<Tensor> = [&self.parameters].into_iter().chain(&self.states).chain(&scaling).cloned().collect();
+        let tensors: Vec<Tensor> =
+            [&self.parameters].into_iter().chain(&self.states).chain(&scaling).cloned().collect();
         let (step, mut tensors) = share(ranks.as_mut(), self.step, &tensors)?;
         let scaling = match (self.scaling, tensors.pop_if(|_| scaling.is_some())) {
             (Some(own), Some(theirs)) => Some(own.read(&theirs)?),

@@ -128,8 +128,7 @@ impl Optimizer {
             None => gradients,
         };
         let states = 0..self.states().len();
-        let old =
-            states.map(|state| to.input(Slot::State(state), &[flat.elements()])).collect::<Result<Vec<_>>>()?;
+        let old = states.map(|state| to.input(Slot::State(state), &[flat.elements()])).collect::<Result<Vec<_>>>()?;
         let mut new = self.one(&mut to, parameters, gradients, &old, &numbers)?;
         if let (Some(part), Some(&average)) = (self.average, old.last()) {
             new.push(to.mixed(average, new[0], part)?);
@@ -138,14 +137,7 @@ impl Optimizer {
     }
 
     /// The new parameters, and the new states of the rule.
-    fn one(
-        &self,
-        to: &mut Step<'_>,
-        p: Value,
-        g: Value,
-        old: &[Value],
-        numbers: &[Value],
-    ) -> Result<Vec<Value>> {
+    fn one(&self, to: &mut Step<'_>, p: Value, g: Value, old: &[Value], numbers: &[Value]) -> Result<Vec<Value>> {
         let decay = self.weight_decay as f32;
         let coupled = decay != 0.0 && !matches!(self.rule, Rule::Adam { decoupled: true, .. });
         let g = if coupled {

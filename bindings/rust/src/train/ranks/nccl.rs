@@ -44,7 +44,8 @@ impl Nccl {
         let mut work = |from: &[u64], to: &[u64]| {
             let sends = sent.iter().zip(from).map(|((rank, tensor), &at)| (*rank, at, tensor.byte_len()));
             let receives = received.iter().zip(to).map(|((rank, count), &at)| (*rank, at, 4 * count));
-            let done = communicator.exchange(&mut { sends }, &mut { receives }).and_then(|()| communicator.wait(&self.tcp));
+            let done =
+                communicator.exchange(&mut { sends }, &mut { receives }).and_then(|()| communicator.wait(&self.tcp));
             if done.is_err() {
                 communicator.give_up();
             }
@@ -131,7 +132,8 @@ impl Transport for Nccl {
             self.tcp.leave(error);
         }
         begun?;
-        self.own = made.map(|communicator| Joined { communicator, context: context.clone(), device: device.to_owned() });
+        self.own =
+            made.map(|communicator| Joined { communicator, context: context.clone(), device: device.to_owned() });
         Ok(())
     }
 
@@ -306,8 +308,7 @@ impl Communicator {
         };
         let mut communicator = Communicator { api, handle: ptr::null_mut() };
         // SAFETY: the settings have the form of nccl.h, and the pointers are valid during the call.
-        let code =
-            unsafe { (api.begin)(&mut communicator.handle, size as c_int, id, rank as c_int, &mut settings) };
+        let code = unsafe { (api.begin)(&mut communicator.handle, size as c_int, id, rank as c_int, &mut settings) };
         api.check(code, "connecting the ranks").map(|()| communicator)
     }
 
