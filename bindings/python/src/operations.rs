@@ -243,9 +243,14 @@ fn operands_of<'py>(op: Op, ctx: &PyContext, objects: &[Option<Bound<'py, PyAny>
             _ => Operand::Absent,
         });
     }
+    if !broadcasts {
+        return Ok(operands);
+    }
     // A condition's dtype is not that of the values.
     let first = usize::from(op == Op::Where);
-    let dtype = operands.iter().skip(first).find_map(Operand::view).map(|view| view.meta().dtype);
+    let dtype = || operands.iter().skip(first).find_map(Operand::view).map(|view| view.meta().dtype);
+    let absent = operands.iter().any(|operand| matches!(operand, Operand::Absent));
+    let dtype = if absent { dtype() } else { None };
     for (operand, object) in operands.iter_mut().zip(objects) {
         if let (Operand::Absent, Some(object)) = (&*operand, object)
             && !object.is_none()

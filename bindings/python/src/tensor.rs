@@ -97,13 +97,13 @@ pub fn on_host<'a>(py: Python<'_>, tensor: &'a Tensor) -> Result<&'a [u8]> {
 }
 
 /// Returns an index of `rows` entries; a negative one counts from the end.
-fn row(index: &Bound<'_, PyAny>, rows: usize) -> Result<usize> {
+fn row(index: &Bound<'_, PyAny>, rows: usize, axis: usize) -> Result<usize> {
     let given: isize = index.extract()?;
     let at = if given < 0 { given + rows as isize } else { given };
     match usize::try_from(at) {
         Ok(at) if at < rows => Ok(at),
         _ => {
-            let text = format!("index {given} is outside {rows} entries");
+            let text = format!("index {given} is outside {rows} entries of axis {axis}");
             Err(pyo3::exceptions::PyIndexError::new_err(text).into())
         }
     }
@@ -112,6 +112,24 @@ fn row(index: &Bound<'_, PyAny>, rows: usize) -> Result<usize> {
 /// Returns an entry of the first axis.
 fn entry(tensor: &Tensor, at: usize) -> Result<Tensor> {
     Ok(tensor.rows(at, 1)?.reshape(&tensor.dims()[1..])?)
+}
+
+/// Returns the entry of the first axes with these indices, without a copy; None if an index is no int, or there are none or too many.
+fn element(tensor: &Tensor, index: &Bound<'_, PyTuple>) -> Result<Option<Tensor>> {
+    if index.is_empty() || index.len() > tensor.dims().len() {
+        return Ok(None);
+    }
+    if !index.iter_borrowed().all(|one| one.is_exact_instance_of::<PyInt>()) {
+        return Ok(None);
+    }
+    let mut place = 0;
+    for (axis, (one, &size)) in index.iter_borrowed().zip(tensor.dims()).enumerate() {
+        place = place * size + row(&one, size, axis)?;
+    }
+    let rest = &tensor.dims()[index.len()..];
+    let lines = tensor.dims()[..index.len()].iter().product();
+    let lines: Vec<usize> = [lines].into_iter().chain(rest.iter().copied()).collect();
+    Ok(Some(tensor.reshape(&lines)?.rows(place, 1)?.reshape(rest)?))
 }
 
 /// Returns a range of entries of the first axis; None for another index, or a range with steps.
@@ -431,8 +449,11 @@ impl PyTensor {
     fn __getitem__<'py>(slf: &Bound<'py, PyTensor>, index: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
         let (py, tensor) = (slf.py(), &slf.get().0);
         let part = match tensor.dims().first() {
-            Some(&rows) if index.is_exact_instance_of::<PyInt>() => Some(entry(tensor, row(index, rows)?)?),
-            Some(&rows) => range(tensor, index, rows)?,
+            Some(&rows) if index.is_exact_instance_of::<PyInt>() => Some(entry(tensor, row(index, rows, 0)?)?),
+            Some(&rows) => match index.cast::<PyTuple>() {
+                Ok(index) => element(tensor, index)?,
+                Err(_) => range(tensor, index, rows)?,
+            },
             None => None,
         };
         match part {

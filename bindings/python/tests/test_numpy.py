@@ -250,6 +250,11 @@ def test_creation():
         adead.arange(0, 1, 0)
 
 
+def test_differences():
+    for axis, n in ((-1, 1), (0, 2), (1, 0)):
+        close(adead.diff(X, axis=axis, n=n), numpy.diff(X, n=n, axis=axis))
+
+
 def test_sorting():
     array = numpy.float32([[2, 1, 2, 1, 0.5], [numpy.inf, 3, -numpy.inf, 3, 3]])
     x = adead.Tensor(array)

@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from ._math import argsort as argsort
     from ._math import ceil as ceil
     from ._math import clip as clip
+    from ._math import diff as diff
     from ._math import count_nonzero as count_nonzero
     from ._math import floor_divide as floor_divide
     from ._math import isfinite as isfinite
@@ -84,6 +85,10 @@ if TYPE_CHECKING:
     from ._math import var as var
     from ._math import vecdot as vecdot
     from ._adead import cumsum as cumulative_sum
+    from ._math import logical_and as bitwise_and
+    from ._math import logical_not as bitwise_invert
+    from ._math import logical_or as bitwise_or
+    from ._math import logical_xor as bitwise_xor
     from ._adead import div as divide
     from ._adead import mul as multiply
     from ._adead import neg as negative
@@ -124,10 +129,11 @@ if TYPE_CHECKING:
     __all__ += ["DType", "bfloat16", "bool_", "finfo", "float16", "float32", "iinfo", "int32", "int64"]
     __all__ += ["isdtype", "uint32", "uint8"]
     __all__ += ["einsum"]
-    __all__ += ["all", "any", "argsort", "ceil", "clip", "count_nonzero", "floor_divide", "isfinite", "isinf"]
+    __all__ += ["all", "any", "argsort", "ceil", "clip", "count_nonzero", "diff", "floor_divide", "isfinite", "isinf"]
     __all__ += ["isnan", "log10", "log2", "logical_and", "logical_not", "logical_or", "logical_xor", "nonzero"]
     __all__ += ["outer", "positive", "reciprocal", "remainder", "sign", "sort", "square", "std", "tan"]
     __all__ += ["tensordot", "trunc", "var", "vecdot"]
+    __all__ += ["bitwise_and", "bitwise_invert", "bitwise_or", "bitwise_xor"]
     __all__ += ["cumulative_sum", "divide", "multiply", "negative", "subtract", "take_along_axis"]
     __all__ += ["broadcast_arrays", "broadcast_shapes", "broadcast_to", "expand_dims", "flatten", "flip"]
     __all__ += ["matrix_transpose", "moveaxis", "permute_dims", "repeat", "reshape", "roll", "split"]
@@ -144,11 +150,11 @@ else:
         "_dtypes": "DType bfloat16 bool_ finfo float16 float32 iinfo int32 int64 isdtype uint32 uint8",
         "_einsum": "einsum",
         "_math": (
-            "all any argsort ceil clip count_nonzero floor_divide isfinite isinf isnan log10 log2 "
+            "all any argsort ceil clip count_nonzero diff floor_divide isfinite isinf isnan log10 log2 "
             "logical_and logical_not logical_or logical_xor nonzero outer positive reciprocal remainder sign "
             "sort square std tan tensordot trunc var vecdot"
         ),
-        "_namespace": "cumulative_sum divide multiply negative subtract take_along_axis",
+        "_namespace": "bitwise_and bitwise_invert bitwise_or bitwise_xor cumulative_sum divide multiply negative subtract take_along_axis",
         "_shapes": (
             "broadcast_arrays broadcast_shapes broadcast_to expand_dims flatten flip matrix_transpose "
             "moveaxis permute_dims repeat reshape roll split squeeze stack swapaxes take tile unstack"
@@ -162,6 +168,9 @@ else:
         # Imported at the first use, because threads, queues and classes take longer to import than the rest.
         from importlib import import_module
 
+        # The array API's name. It is not in __all__, as it would hide Python's own.
+        if name == "bool":
+            name = "bool_"
         if name in ("nn", "random"):
             return import_module("." + name, __name__)
         if name not in _LATER:

@@ -165,6 +165,18 @@ def logical_xor(x: Array | bool, y: Array | bool) -> Tensor:
     return core.not_equal(*_two("logical_xor", x, y))
 
 
+def diff(x: Array, axis: int = -1, n: int = 1) -> Tensor:
+    """Returns each entry of an axis less the one before it, n times over."""
+    x = tensor(x)
+    at = axis_of("diff", axis, x.ndim)
+    if n < 0:
+        raise InvalidArgumentError(f"diff: n is at least 0, not {n}")
+    before = (slice(None),) * at
+    for _ in range(n):
+        x = core.sub(x[(*before, slice(1, None))], x[(*before, slice(None, -1))])
+    return x
+
+
 def _truth(x: Array) -> Tensor:
     """Returns whether each element is not 0, as 0 or 1 in f32."""
     return tensor(x).cast("bool").cast("f32")

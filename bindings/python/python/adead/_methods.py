@@ -1,7 +1,5 @@
 """The tensor's methods that are made of several operations. Each is imported at its first use."""
 
-from __future__ import annotations
-
 from ._adead import Tensor
 
 TYPE_CHECKING = False
@@ -32,11 +30,11 @@ class Later:
     def __init__(self, name: str, module: str, function: str) -> None:
         self._name, self._module, self._function = name, module, function
 
-    def __get__(self, tensor: Tensor | None, owner: type) -> Any:
+    def __get__(self, tensor: "Tensor | None", owner: type) -> "Any":
         from importlib import import_module
 
         function = getattr(import_module("." + self._module, __package__), self._function)
-        found: Any = property(function) if self._name == "mT" else function
+        found: "Any" = property(function) if self._name == "mT" else function
         setattr(owner, self._name, found)
         return found.__get__(tensor, owner)
 

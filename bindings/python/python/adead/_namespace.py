@@ -4,6 +4,7 @@ from __future__ import annotations
 
 
 from . import _adead as core
+from . import _math as math
 from ._adead import InvalidArgumentError, Tensor
 
 TYPE_CHECKING = False
@@ -19,6 +20,11 @@ divide = core.div
 negative = core.neg
 cumulative_sum = core.cumsum
 take_along_axis = core.gather
+# Of bools, as integers have no arithmetic.
+bitwise_and = math.logical_and
+bitwise_invert = math.logical_not
+bitwise_or = math.logical_or
+bitwise_xor = math.logical_xor
 
 
 def array_namespace(self: Tensor, /, *, api_version: str | None = None) -> Any:

@@ -41,24 +41,27 @@ REDUCTIONS: dict[str, Any] = {"add": core.sum, "multiply": core.prod, "maximum":
 REDUCTIONS |= {"logical_and": math.all, "logical_or": math.any}
 
 
+# The methods themselves, so that a call doesn't look them up by name.
+METHODS = {name: (getattr(Tensor, own), getattr(Tensor, turned)) for name, (own, turned) in OPERATORS.items()}
+
+
 def array_ufunc(self: Tensor, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
     """Implements NumPy's protocol for ufuncs. TypeError for a function that adead doesn't have."""
     name: str = ufunc.__name__
-    arrays = f"numpy.{name}(numpy.asarray(x), …) has NumPy's arithmetic"
+    if method == "__call__" and not options:
+        if name in METHODS:
+            own, turned = METHODS[name]
+            first, second = inputs
+            return own(first, second) if type(first) is Tensor else turned(second, first)
+        if name in FUNCTIONS:
+            return FUNCTIONS[name](*inputs)
     if method == "reduce" and name in REDUCTIONS:
         options = {key: value for key, value in options.items() if value is not None}
         # As numpy.add.reduce, which reduces the first axis.
         return REDUCTIONS[name](inputs[0], **{"axis": 0, **options})
+    arrays = f"numpy.{name}(numpy.asarray(x), …) has NumPy's arithmetic"
     if method != "__call__":
         raise TypeError(f"numpy.{name}.{method} is no operation of adead: {arrays}")
-    if options:
+    if options and (name in METHODS or name in FUNCTIONS):
         raise TypeError(f"numpy.{name} of tensors takes no {', '.join(options)}: results are new tensors. {arrays}")
-    if name in OPERATORS:
-        own, turned = OPERATORS[name]
-        first, second = inputs
-        if isinstance(first, Tensor):
-            return getattr(first, own)(second)
-        return getattr(second, turned)(first)
-    if name not in FUNCTIONS:
-        raise TypeError(f"numpy.{name} is no operation of adead: {arrays}")
-    return FUNCTIONS[name](*inputs)
+    raise TypeError(f"numpy.{name} is no operation of adead: {arrays}")

@@ -18,6 +18,8 @@ from ._common import dims_of, tensor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ._kinds import AnyDType, Array, Shape
 
 __all__ = ["Generator", "default_rng"]
@@ -39,14 +41,16 @@ class Generator:
     def __repr__(self) -> str:
         return f"adead.random.Generator(seed={self.seed}, draws={self.draws})"
 
-    def _next(self) -> tuple[int, int]:
+    def _drawn(self, draw: Callable[..., Tensor], *arguments: object) -> Tensor:
+        found = draw(self.seed, self.draws, *arguments)
+        # A draw that fails doesn't count.
         self.draws += 1
-        return self.seed, self.draws - 1
+        return found
 
     def random(self, size: Shape = (), dtype: AnyDType = "f32") -> Tensor:
         """Returns uniform numbers from 0, below 1: multiples of 2**-24. f16 and bf16 are rounded, so they may be 1."""
         dims = dims_of(size)
-        found = draw_units(*self._next(), dims)
+        found = self._drawn(draw_units, dims)
         return found.cast(dtype)
 
     def uniform(self, low: float = 0.0, high: float = 1.0, size: Shape = ()) -> Tensor:
@@ -56,7 +60,7 @@ class Generator:
     def standard_normal(self, size: Shape = ()) -> Tensor:
         """Returns normal numbers with mean 0 and deviation 1, by Box and Muller's transform of two uniform ones."""
         dims = dims_of(size)
-        units = draw_units(*self._next(), (*dims, 2))
+        units = self._drawn(draw_units, (*dims, 2))
         first, second = units[..., 0], units[..., 1]
         # Above 0, so that the logarithm is finite.
         radius = ((first + 2.0**-24).log() * -2.0).sqrt()
@@ -76,7 +80,7 @@ class Generator:
             raise InvalidArgumentError(
                 f"integers: from 1 to 2**32 integers below high, not {end - first} from {first} to {end}"
             )
-        return draw_integers(*self._next(), dims, first, end - first)
+        return self._drawn(draw_integers, dims, first, end - first)
 
     def permutation(self, x: int | Array) -> Tensor:
         """Returns the numbers below x in a drawn order, or the entries of x's first axis."""
@@ -84,9 +88,9 @@ class Generator:
             count = whole(x)  # type: ignore[arg-type]
             if count < 0:
                 raise InvalidArgumentError(f"permutation: {count} is negative")
-            return draw_order(*self._next(), count)
+            return self._drawn(draw_order, count)
         entries = tensor(x)
-        return entries[draw_order(*self._next(), len(entries))]
+        return entries[self._drawn(draw_order, len(entries))]
 
     def choice(self, x: int | Array, size: Shape = (), replace: bool = True) -> Tensor:
         """Returns entries of x's first axis, or numbers below x, all with the same probability; without replacement each once at most."""
