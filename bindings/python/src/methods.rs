@@ -68,6 +68,10 @@ fn signature(name: &str, info: &'static OpInfo, place: Place) -> String {
             text.push_str(&if is_operand { "None".into() } else { default(info, name) });
         }
     }
+    // NumPy's word, so that calls written for its arrays have types too.
+    if info.attrs.contains(&"keepdim") {
+        text.push_str(", *, keepdims=None");
+    }
     text.push(')');
     text
 }
@@ -103,7 +107,7 @@ fn meaning(info: &'static OpInfo, name: &str) -> &'static str {
     match name {
         "trans_a" => "whether a is stored transposed",
         "trans_b" => "whether b is stored transposed",
-        "keepdim" => "whether reduced axes stay, with size 1; `keepdims` is the same",
+        "keepdim" => "whether reduced axes stay, with size 1",
         "causal" => "whether a query sees only keys up to its own position",
         "interleaved" => "whether a pair is two neighbours, not an element of each half",
         "alpha" if info.name == "scale" => "the factor",
@@ -169,6 +173,9 @@ fn documentation(name: &str, op: Op, place: Place) -> String {
     }
     for attribute in info.attrs {
         text += &format!("\n\n{attribute}: {}.", meaning(info, attribute));
+    }
+    if info.attrs.contains(&"keepdim") {
+        text += "\n\nkeepdims: the same as keepdim.";
     }
     text + "\n\nRaises ShapeMismatchError or DtypeMismatchError where operands don't fit. docs/operations.md has every rule."
 }

@@ -341,6 +341,9 @@ unsafe fn given<'py>(
                 }
                 return Err(wrong_type(format!("{op}() has no parameter '{name}'")));
             };
+            if own != name && value_is_none(value) {
+                continue;
+            }
             if given[at].replace(object_of(value)).is_some() {
                 return Err(wrong_type(format!("{op}() got '{name}' twice")));
             }

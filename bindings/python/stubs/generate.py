@@ -20,6 +20,7 @@ ATTRIBUTES = {
     "trans_a": "bool",
     "trans_b": "bool",
     "keepdim": "bool",
+    "keepdims": "bool",
     "causal": "bool",
     "interleaved": "bool",
     "alpha": "float",
@@ -125,6 +126,11 @@ def literal(words):
     return "Literal[" + ", ".join(f'"{word}"' for word in words) + "]"
 
 
+def named_only(parameter, parts):
+    """What stands before the first parameter that only has a name."""
+    return ["*"] if parameter.kind is parameter.KEYWORD_ONLY and "*" not in parts else []
+
+
 def written(default):
     """A default as the stub has it, in double quotes."""
     return f'"{default}"' if isinstance(default, str) else repr(default)
@@ -155,6 +161,7 @@ def function(op, owner, indent):
     parts = ["self"] if indent else []
     for name, parameter in parameters.items():
         if name != "self":
+            parts += named_only(parameter, parts)
             default = "" if parameter.default is parameter.empty else f" = {written(parameter.default)}"
             parts.append(f"{name}: {kind(op, name, parameter)}{default}")
     return definition(op, parts, "Tensor", indent)
@@ -173,6 +180,7 @@ def recorded(name, op):
     parts = []
     for parameter in inspect.signature(getattr(adead.Context, op)).parameters.values():
         if parameter.name != "self":
+            parts += named_only(parameter, parts)
             default = "" if parameter.default is parameter.empty else f" = {written(parameter.default)}"
             parts.append(f"{parameter.name}: {kind(op, parameter.name, parameter, '_Recorded')}{default}")
     if op == "concat":

@@ -397,7 +397,7 @@ def test_dtypes_are_objects_and_strings():
 def test_signatures_show_defaults_that_are_true():
     x = adead.Tensor(X)
     assert str(inspect.signature(adead.softmax)) == "(x, axis=-1)"
-    assert str(inspect.signature(adead.Tensor.sum)) == "(self, /, axis=None, keepdim=False, axes=None)"
+    assert str(inspect.signature(adead.Tensor.sum)) == "(self, /, axis=None, keepdim=False, axes=None, *, keepdims=None)"
     assert str(inspect.signature(adead.matmul)).endswith("alpha=1.0, beta=0.0, activation='none', precision=None)")
     assert str(inspect.signature(adead.layernorm)).endswith("eps=1e-05)")
     for name in (

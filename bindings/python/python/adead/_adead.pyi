@@ -384,24 +384,32 @@ class Tensor:
         axis: _Axis | Sequence[int] | None = None,
         keepdim: bool | None = False,
         axes: Sequence[int] | None = None,
+        *,
+        keepdims: bool | None = None,
     ) -> Tensor: ...
     def mean(
         self,
         axis: _Axis | Sequence[int] | None = None,
         keepdim: bool | None = False,
         axes: Sequence[int] | None = None,
+        *,
+        keepdims: bool | None = None,
     ) -> Tensor: ...
     def max(
         self,
         axis: _Axis | Sequence[int] | None = None,
         keepdim: bool | None = False,
         axes: Sequence[int] | None = None,
+        *,
+        keepdims: bool | None = None,
     ) -> Tensor: ...
     def argmax(
         self,
         axis: _Axis | None = None,
         keepdim: bool | None = False,
         dtype: _AnyDType | None = "i64",
+        *,
+        keepdims: bool | None = None,
     ) -> Tensor: ...
     def layernorm(
         self,
@@ -452,18 +460,24 @@ class Tensor:
         axis: _Axis | Sequence[int] | None = None,
         keepdim: bool | None = False,
         axes: Sequence[int] | None = None,
+        *,
+        keepdims: bool | None = None,
     ) -> Tensor: ...
     def argmin(
         self,
         axis: _Axis | None = None,
         keepdim: bool | None = False,
         dtype: _AnyDType | None = "i64",
+        *,
+        keepdims: bool | None = None,
     ) -> Tensor: ...
     def prod(
         self,
         axis: _Axis | Sequence[int] | None = None,
         keepdim: bool | None = False,
         axes: Sequence[int] | None = None,
+        *,
+        keepdims: bool | None = None,
     ) -> Tensor: ...
     def slice(
         self,
@@ -660,6 +674,8 @@ class Pipeline:
         axis: _Axis | Sequence[int] | None = None,
         keepdim: bool | None = False,
         axes: Sequence[int] | None = None,
+        *,
+        keepdims: bool | None = None,
     ) -> Pipeline: ...
     @overload
     def sum(
@@ -668,6 +684,8 @@ class Pipeline:
         axis: _Axis | Sequence[int] | None = None,
         keepdim: bool | None = False,
         axes: Sequence[int] | None = None,
+        *,
+        keepdims: bool | None = None,
     ) -> Pipeline: ...
     @overload
     def mean(
@@ -675,6 +693,8 @@ class Pipeline:
         axis: _Axis | Sequence[int] | None = None,
         keepdim: bool | None = False,
         axes: Sequence[int] | None = None,
+        *,
+        keepdims: bool | None = None,
     ) -> Pipeline: ...
     @overload
     def mean(
@@ -683,6 +703,8 @@ class Pipeline:
         axis: _Axis | Sequence[int] | None = None,
         keepdim: bool | None = False,
         axes: Sequence[int] | None = None,
+        *,
+        keepdims: bool | None = None,
     ) -> Pipeline: ...
     @overload
     def max(
@@ -690,6 +712,8 @@ class Pipeline:
         axis: _Axis | Sequence[int] | None = None,
         keepdim: bool | None = False,
         axes: Sequence[int] | None = None,
+        *,
+        keepdims: bool | None = None,
     ) -> Pipeline: ...
     @overload
     def max(
@@ -698,6 +722,8 @@ class Pipeline:
         axis: _Axis | Sequence[int] | None = None,
         keepdim: bool | None = False,
         axes: Sequence[int] | None = None,
+        *,
+        keepdims: bool | None = None,
     ) -> Pipeline: ...
     @overload
     def argmax(
@@ -705,6 +731,8 @@ class Pipeline:
         axis: _Axis | None = None,
         keepdim: bool | None = False,
         dtype: _AnyDType | None = "i64",
+        *,
+        keepdims: bool | None = None,
     ) -> Pipeline: ...
     @overload
     def argmax(
@@ -713,6 +741,8 @@ class Pipeline:
         axis: _Axis | None = None,
         keepdim: bool | None = False,
         dtype: _AnyDType | None = "i64",
+        *,
+        keepdims: bool | None = None,
     ) -> Pipeline: ...
     @overload
     def layernorm(
@@ -849,6 +879,8 @@ class Pipeline:
         axis: _Axis | Sequence[int] | None = None,
         keepdim: bool | None = False,
         axes: Sequence[int] | None = None,
+        *,
+        keepdims: bool | None = None,
     ) -> Pipeline: ...
     @overload
     def min(
@@ -857,6 +889,8 @@ class Pipeline:
         axis: _Axis | Sequence[int] | None = None,
         keepdim: bool | None = False,
         axes: Sequence[int] | None = None,
+        *,
+        keepdims: bool | None = None,
     ) -> Pipeline: ...
     @overload
     def argmin(
@@ -864,6 +898,8 @@ class Pipeline:
         axis: _Axis | None = None,
         keepdim: bool | None = False,
         dtype: _AnyDType | None = "i64",
+        *,
+        keepdims: bool | None = None,
     ) -> Pipeline: ...
     @overload
     def argmin(
@@ -872,6 +908,8 @@ class Pipeline:
         axis: _Axis | None = None,
         keepdim: bool | None = False,
         dtype: _AnyDType | None = "i64",
+        *,
+        keepdims: bool | None = None,
     ) -> Pipeline: ...
     @overload
     def prod(
@@ -879,6 +917,8 @@ class Pipeline:
         axis: _Axis | Sequence[int] | None = None,
         keepdim: bool | None = False,
         axes: Sequence[int] | None = None,
+        *,
+        keepdims: bool | None = None,
     ) -> Pipeline: ...
     @overload
     def prod(
@@ -887,6 +927,8 @@ class Pipeline:
         axis: _Axis | Sequence[int] | None = None,
         keepdim: bool | None = False,
         axes: Sequence[int] | None = None,
+        *,
+        keepdims: bool | None = None,
     ) -> Pipeline: ...
     @overload
     def slice(
@@ -1125,6 +1167,8 @@ class Context:
         axis: _Axis | Sequence[int] | None = None,
         keepdim: bool | None = False,
         axes: Sequence[int] | None = None,
+        *,
+        keepdims: bool | None = None,
     ) -> Tensor: ...
     def mean(
         self,
@@ -1132,6 +1176,8 @@ class Context:
         axis: _Axis | Sequence[int] | None = None,
         keepdim: bool | None = False,
         axes: Sequence[int] | None = None,
+        *,
+        keepdims: bool | None = None,
     ) -> Tensor: ...
     def max(
         self,
@@ -1139,6 +1185,8 @@ class Context:
         axis: _Axis | Sequence[int] | None = None,
         keepdim: bool | None = False,
         axes: Sequence[int] | None = None,
+        *,
+        keepdims: bool | None = None,
     ) -> Tensor: ...
     def argmax(
         self,
@@ -1146,6 +1194,8 @@ class Context:
         axis: _Axis | None = None,
         keepdim: bool | None = False,
         dtype: _AnyDType | None = "i64",
+        *,
+        keepdims: bool | None = None,
     ) -> Tensor: ...
     def layernorm(
         self,
@@ -1202,6 +1252,8 @@ class Context:
         axis: _Axis | Sequence[int] | None = None,
         keepdim: bool | None = False,
         axes: Sequence[int] | None = None,
+        *,
+        keepdims: bool | None = None,
     ) -> Tensor: ...
     def argmin(
         self,
@@ -1209,6 +1261,8 @@ class Context:
         axis: _Axis | None = None,
         keepdim: bool | None = False,
         dtype: _AnyDType | None = "i64",
+        *,
+        keepdims: bool | None = None,
     ) -> Tensor: ...
     def prod(
         self,
@@ -1216,6 +1270,8 @@ class Context:
         axis: _Axis | Sequence[int] | None = None,
         keepdim: bool | None = False,
         axes: Sequence[int] | None = None,
+        *,
+        keepdims: bool | None = None,
     ) -> Tensor: ...
     def slice(
         self,
@@ -1518,24 +1574,32 @@ def sum(
     axis: _Axis | Sequence[int] | None = None,
     keepdim: bool | None = False,
     axes: Sequence[int] | None = None,
+    *,
+    keepdims: bool | None = None,
 ) -> Tensor: ...
 def mean(
     x: _Operand,
     axis: _Axis | Sequence[int] | None = None,
     keepdim: bool | None = False,
     axes: Sequence[int] | None = None,
+    *,
+    keepdims: bool | None = None,
 ) -> Tensor: ...
 def max(
     x: _Operand,
     axis: _Axis | Sequence[int] | None = None,
     keepdim: bool | None = False,
     axes: Sequence[int] | None = None,
+    *,
+    keepdims: bool | None = None,
 ) -> Tensor: ...
 def argmax(
     x: _Operand,
     axis: _Axis | None = None,
     keepdim: bool | None = False,
     dtype: _AnyDType | None = "i64",
+    *,
+    keepdims: bool | None = None,
 ) -> Tensor: ...
 def layernorm(
     x: _Operand,
@@ -1587,18 +1651,24 @@ def min(
     axis: _Axis | Sequence[int] | None = None,
     keepdim: bool | None = False,
     axes: Sequence[int] | None = None,
+    *,
+    keepdims: bool | None = None,
 ) -> Tensor: ...
 def argmin(
     x: _Operand,
     axis: _Axis | None = None,
     keepdim: bool | None = False,
     dtype: _AnyDType | None = "i64",
+    *,
+    keepdims: bool | None = None,
 ) -> Tensor: ...
 def prod(
     x: _Operand,
     axis: _Axis | Sequence[int] | None = None,
     keepdim: bool | None = False,
     axes: Sequence[int] | None = None,
+    *,
+    keepdims: bool | None = None,
 ) -> Tensor: ...
 def slice(
     x: _Operand,
