@@ -1,15 +1,23 @@
 //! Attributes: Python values as the texts that the core reads. This module has no rule and no default of its own.
 
 use crate::dtypes::dtype_of;
-use crate::errors::{Result, wrong_type};
+use crate::errors::{Result, fail, wrong_type};
 use adead::{Attrs, Op};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyFloat, PyInt, PyString};
+use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyString, PyTuple};
 
-/// Sets an attribute from a bool, an int, a float, a word, or a sequence of ints. None leaves the default.
+/// Sets an attribute from a bool, an int, a float, a word, or a sequence of ints. None leaves the default. NumPy's words are
+/// taken too: `keepdims`, and a tuple as `axis` of an operation that reduces several axes.
 pub fn set(attrs: &mut Attrs, op: Op, name: &str, value: &Bound<'_, PyAny>) -> Result<()> {
     if value.is_none() {
         return Ok(());
+    }
+    let mut name = known(op, name);
+    if name == "axis" && (value.is_instance_of::<PyTuple>() || value.is_instance_of::<PyList>()) && has(op, "axes") {
+        name = "axes";
+    }
+    if name == "axes" && attrs.axes.axes().is_some() {
+        fail!(InvalidArgument, "{op}: pass axis or axes, not both");
     }
     if name == "dtype" {
         return Ok(attrs.set(op, name, dtype_of(value)?.name())?);
@@ -41,6 +49,15 @@ pub fn set(attrs: &mut Attrs, op: Op, name: &str, value: &Bound<'_, PyAny>) -> R
     let list = items.join(",") + if items.len() == 1 { "," } else { "" };
     // The core reads an empty list as no axes, which a scalar's permutation has.
     Ok(attrs.set(op, name, &list)?)
+}
+
+fn has(op: Op, name: &str) -> bool {
+    op.info().attrs.contains(&name)
+}
+
+/// Returns an attribute's name in the core for the one that a caller wrote.
+pub fn known(op: Op, name: &str) -> &str {
+    if name == "keepdims" && has(op, "keepdim") { "keepdim" } else { name }
 }
 
 /// Sets a float by the bits of its f32, so that it is rounded once.

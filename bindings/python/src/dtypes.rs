@@ -1,10 +1,11 @@
 //! Dtypes as Python names them: adead's words, NumPy's dtypes and scalar types, and other libraries' dtypes by their
 //! names.
 
-use crate::errors::{Result, wrong_type};
+use crate::errors::{Result, fail, wrong_type};
 use adead::DType;
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyType};
+use std::sync::OnceLock;
 
 /// An argument that is a dtype.
 pub struct Named(pub DType);
@@ -15,6 +16,20 @@ impl<'py> FromPyObject<'_, 'py> for Named {
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Named> {
         Ok(Named(dtype_of(&object)?))
     }
+}
+
+/// Returns the objects of all dtypes, in the order of the core's numbers.
+pub fn objects(py: Python<'_>) -> Result<&'static [Py<PyAny>]> {
+    static OBJECTS: OnceLock<Vec<Py<PyAny>>> = OnceLock::new();
+    if OBJECTS.get().is_none() {
+        let found: Vec<Py<PyAny>> = py.import("adead._dtypes")?.getattr("IN_ORDER")?.extract()?;
+        if found.len() != DType::ALL.len() {
+            fail!(Internal, "adead._dtypes has {} dtypes, not {}", found.len(), DType::ALL.len());
+        }
+        // Another thread may have been first; its objects are the same.
+        let _ = OBJECTS.set(found);
+    }
+    Ok(OBJECTS.get().map_or(&[], Vec::as_slice))
 }
 
 /// Reads a dtype from `"f32"`, `"float32"`, `numpy.float32`, `numpy.dtype("float32")`, `torch.float32` or `float`.

@@ -11,6 +11,7 @@ mod dlpack;
 mod dtypes;
 mod errors;
 mod gpu;
+mod indices;
 mod layout;
 mod log;
 mod memory;
@@ -21,6 +22,7 @@ mod pipeline;
 mod profile;
 mod program;
 mod push;
+mod random;
 mod sharing;
 mod stream;
 mod survey;
@@ -96,6 +98,12 @@ fn _adead(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(layout::align, module)?)?;
     module.add_function(wrap_pyfunction!(layout::coalesce, module)?)?;
     module.add_function(wrap_pyfunction!(layout::scatter, module)?)?;
+    // For x[…] and adead.random.
+    module.add_function(wrap_pyfunction!(indices::positions, module)?)?;
+    module.add_function(wrap_pyfunction!(indices::flat_index, module)?)?;
+    module.add_function(wrap_pyfunction!(random::draw_units, module)?)?;
+    module.add_function(wrap_pyfunction!(random::draw_integers, module)?)?;
+    module.add_function(wrap_pyfunction!(random::draw_order, module)?)?;
     methods::add(module)?;
     // All public names, in alphabetical order.
     let mut names: Vec<String> = module.dict().keys().extract()?;

@@ -7,7 +7,7 @@ use crate::context::PyContext;
 use crate::operations::{Place, call, parameters, repeats};
 use crate::pipeline::PyPipeline;
 use crate::tensor::PyTensor;
-use adead::{Op, OpInfo};
+use adead::{Attrs, Op, OpInfo, OpKind};
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
 use pyo3::types::PyType;
@@ -63,10 +63,78 @@ fn signature(name: &str, info: &'static OpInfo, place: Place) -> String {
         let needed = is_operand && i <= last_needed;
         text.push_str(", ");
         text.push_str(name);
-        text.push_str(if needed { "" } else { "=None" });
+        if !needed {
+            text.push('=');
+            text.push_str(&if is_operand { "None".into() } else { default(info, name) });
+        }
+    }
+    // NumPy's word, so that calls written for its arrays have types too.
+    if info.attrs.contains(&"keepdim") {
+        text.push_str(", *, keepdims=None");
     }
     text.push(')');
     text
+}
+
+/// Returns an attribute's default as Python writes it. None stands for what has no value of its own, such as all axes.
+fn default(info: &'static OpInfo, name: &str) -> String {
+    let flag = |value: bool| if value { "True".to_string() } else { "False".to_string() };
+    match (name, info.name) {
+        ("trans_a", _) => flag(Attrs::DEFAULT.trans_a),
+        ("trans_b", _) => flag(Attrs::DEFAULT.trans_b),
+        ("keepdim", _) => flag(Attrs::DEFAULT.keepdim),
+        ("causal", _) => flag(Attrs::DEFAULT.causal),
+        ("interleaved", _) => flag(Attrs::DEFAULT.interleaved),
+        ("alpha", _) => format!("{:?}", Attrs::DEFAULT.alpha),
+        ("beta", _) => format!("{:?}", Attrs::DEFAULT.beta),
+        ("eps", _) => format!("{:?}", Attrs::DEFAULT.eps),
+        ("k", _) => Attrs::DEFAULT.k.to_string(),
+        ("form", _) => "'erf'".into(),
+        ("activation", "ffn") => "'relu'".into(),
+        ("activation", _) => "'none'".into(),
+        ("dtype", "cast") => "'f32'".into(),
+        ("dtype", _) => "'i64'".into(),
+        ("axis", "concat") => "0".into(),
+        // A reduction reduces all axes.
+        ("axis", _) if info.attrs.contains(&"keepdim") => "None".into(),
+        ("axis", _) => "-1".into(),
+        _ => "None".into(),
+    }
+}
+
+/// Returns what an attribute means, for the help text.
+fn meaning(info: &'static OpInfo, name: &str) -> &'static str {
+    match name {
+        "trans_a" => "whether a is stored transposed",
+        "trans_b" => "whether b is stored transposed",
+        "keepdim" => "whether reduced axes stay, with size 1",
+        "causal" => "whether a query sees only keys up to its own position",
+        "interleaved" => "whether a pair is two neighbours, not an element of each half",
+        "alpha" if info.name == "scale" => "the factor",
+        "alpha" => "the factor of the product",
+        "beta" => "the factor of c",
+        "eps" => "added to the variance",
+        "scale" => "the factor of the scores; None is 1/sqrt(D)",
+        "min" => "the lower bound; None is -inf",
+        "max" => "the upper bound; None is inf",
+        "axis" if info.attrs.contains(&"axes") => "an int, a tuple of ints, or None for all axes",
+        "axis" if info.attrs.contains(&"keepdim") => "an int, or None for all elements in row-major order",
+        "axis" => "the axis; a negative one counts from the end",
+        "axes" => "the same as a tuple for axis",
+        "k" => "how many elements",
+        "dtype" => "the result's dtype",
+        "form" => "'erf' or 'tanh'",
+        "activation" => "a name of adead.ACTIVATIONS, applied to the product",
+        "precision" => "'f32', 'fixed24' or 'fixed16'; None is the context's",
+        "format" => "a name of adead.BLOCK_FORMATS; it must be given",
+        "perm" => "the order of the axes; None reverses them",
+        "start" => "the first index on each axis; None is 0",
+        "stop" => "the end on each axis; None is the axis's own",
+        "step" => "the distance of indices on each axis, at least 1; None is 1",
+        "before" => "how many elements to add before each axis; None is 0",
+        "after" => "how many elements to add after each axis; None is 0",
+        _ => "see docs/operations.md",
+    }
 }
 
 /// Makes a definition for Python, which lives as long as the process.
@@ -90,7 +158,26 @@ fn documentation(name: &str, op: Op, place: Place) -> String {
         Place::Tensor => "of this tensor on the default context",
         Place::Pipeline => "of the previous result. The first call names all operands",
     };
-    format!("{}\n--\n\nThe operation {} {what}: docs/operations.md.", signature(name, info, place), info.name)
+    let about = op.about();
+    let mut text = format!("{}\n--\n\n{about}\n\nThe operation {} {what}.", signature(name, info, place), info.name);
+    for operand in info.operands {
+        let kind = match operand.chars().last() {
+            Some('*') => "a sequence of tensors or arrays, of one dtype",
+            Some('?') => "a tensor, an array or None",
+            _ if matches!(op.kind(), OpKind::Binary | OpKind::Comparison) => {
+                "a tensor, an array or a number; the operands are broadcast"
+            }
+            _ => "a tensor or an array",
+        };
+        text += &format!("\n\n{}: {kind}.", operand.trim_end_matches(['?', '*']));
+    }
+    for attribute in info.attrs {
+        text += &format!("\n\n{attribute}: {}.", meaning(info, attribute));
+    }
+    if info.attrs.contains(&"keepdim") {
+        text += "\n\nkeepdims: the same as keepdim.";
+    }
+    text + "\n\nRaises ShapeMismatchError or DtypeMismatchError where operands don't fit. docs/operations.md has every rule."
 }
 
 /// Adds the functions to the module and the methods to the classes.

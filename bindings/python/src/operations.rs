@@ -6,8 +6,8 @@ use crate::current::default_context;
 use crate::errors::{Result, guard, interruptible, wrong_type};
 use crate::pipeline::PyPipeline;
 use crate::tensor::PyTensor;
-use crate::values::Operand;
-use adead::{Attrs, Op, OpInfo, Tensor, View};
+use crate::values::{Operand, is_number, scalar, tensor_of};
+use adead::{Attrs, Op, OpInfo, OpKind, Tensor, View};
 use pyo3::ffi::PyObject;
 use pyo3::prelude::*;
 use pyo3::pyclass::{PyClass, boolean_struct::True};
@@ -221,23 +221,47 @@ unsafe fn any(
         let first = (place == Place::Tensor).then(|| Bound::from_borrowed_ptr(py, object));
         given(py, op, first, arguments, names)?
     };
-    let mut operands = Operands::new();
-    match &given[0] {
-        Some(all) if repeats(op) => operands = sequence(all)?,
-        _ => {
-            for object in &given[..op.info().operands.len()] {
-                operands.push(match object {
-                    // The core's check reports a required operand that is missing.
-                    None => Operand::Absent,
-                    Some(object) => Operand::new(object)?,
-                });
-            }
-        }
-    }
-    let attrs = attributes(op, &given)?;
     // SAFETY: passed on.
     let ctx = unsafe { context_of(py, place, object) }?;
+    let operands = match &given[0] {
+        Some(all) if repeats(op) => sequence(all)?,
+        _ => operands_of(op, ctx.get(), &given[..op.info().operands.len()])?,
+    };
+    let attrs = attributes(op, &given)?;
     run_operands(py, ctx.get(), op, &attrs, &operands)
+}
+
+/// Returns operands from objects. Where operands are broadcast, a number becomes a scalar of the dtype of the others.
+fn operands_of<'py>(op: Op, ctx: &PyContext, objects: &[Option<Bound<'py, PyAny>>]) -> Result<Operands<'py>> {
+    let broadcasts = matches!(op.kind(), OpKind::Binary | OpKind::Comparison) || op == Op::Where;
+    let is_scalar = |object: &Bound<'py, PyAny>| broadcasts && object.cast::<PyTensor>().is_err() && is_number(object);
+    let mut operands = Operands::new();
+    for object in objects {
+        operands.push(match object {
+            Some(object) if !is_scalar(object) => Operand::new(object)?,
+            // The core's check reports a required operand that is missing.
+            _ => Operand::Absent,
+        });
+    }
+    if !broadcasts {
+        return Ok(operands);
+    }
+    // A condition's dtype is not that of the values.
+    let first = usize::from(op == Op::Where);
+    let dtype = || operands.iter().skip(first).find_map(Operand::view).map(|view| view.meta().dtype);
+    let absent = operands.iter().any(|operand| matches!(operand, Operand::Absent));
+    let dtype = if absent { dtype() } else { None };
+    for (operand, object) in operands.iter_mut().zip(objects) {
+        if let (Operand::Absent, Some(object)) = (&*operand, object)
+            && !object.is_none()
+        {
+            *operand = Operand::Own(match dtype {
+                Some(dtype) if dtype.is_float() => scalar(&ctx.inner, object, dtype)?,
+                _ => tensor_of(&ctx.inner, object, dtype)?,
+            });
+        }
+    }
+    Ok(operands)
 }
 
 /// Runs a call of a pipeline's method, which returns the pipeline.
@@ -294,6 +318,7 @@ unsafe fn given<'py>(
     // SAFETY: arguments are objects: first the positional ones, then as many as there are names.
     unsafe {
         let object_of = |pointer: *mut PyObject| Bound::from_borrowed_ptr(py, pointer);
+        let value_is_none = |pointer: *mut PyObject| pointer == pyo3::ffi::Py_None();
         let names = Bound::from_borrowed_ptr_or_opt(py, names).map(|names| names.cast_into_unchecked::<PyTuple>());
         let named = names.as_ref().map_or(0, |names| names.len());
         let (positional, keywords) = arguments.split_at(arguments.len() - named);
@@ -308,9 +333,17 @@ unsafe fn given<'py>(
         for (name, &value) in names.iter().flatten().zip(keywords) {
             let name = name.cast_into_unchecked::<PyString>();
             let name = name.to_str()?;
-            let Some(at) = parameters(info).position(|(known, _)| known == name) else {
+            let own = attributes::known(op, name);
+            let Some(at) = parameters(info).position(|(known, _)| known == own) else {
+                // NumPy's functions pass these to the method that they call.
+                if value_is_none(value) && matches!(name, "out" | "dtype") {
+                    continue;
+                }
                 return Err(wrong_type(format!("{op}() has no parameter '{name}'")));
             };
+            if own != name && value_is_none(value) {
+                continue;
+            }
             if given[at].replace(object_of(value)).is_some() {
                 return Err(wrong_type(format!("{op}() got '{name}' twice")));
             }

@@ -5,7 +5,7 @@ use crate::contents::{dimensions, inferred, nested, rows_text};
 use crate::context::PyContext;
 use crate::current::default_context;
 use crate::dlpack;
-use crate::dtypes::Named;
+use crate::dtypes::{self, Named};
 use crate::errors::{Result, detached, fail, wrong_type};
 use crate::operations;
 use crate::sharing::Bytes;
@@ -15,7 +15,7 @@ use pyo3::IntoPyObjectExt;
 use pyo3::basic::CompareOp;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList, PySlice, PyTuple, PyType};
+use pyo3::types::{PyBytes, PyInt, PyList, PySlice, PyTuple, PyType};
 use std::ffi::c_int;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -96,6 +96,52 @@ pub fn on_host<'a>(py: Python<'_>, tensor: &'a Tensor) -> Result<&'a [u8]> {
     if tensor.is_on_host() { Ok(tensor.host_bytes()?) } else { detached(py, || tensor.host_bytes()) }
 }
 
+/// Returns an index of `rows` entries; a negative one counts from the end.
+fn row(index: &Bound<'_, PyAny>, rows: usize, axis: usize) -> Result<usize> {
+    let given: isize = index.extract()?;
+    let at = if given < 0 { given + rows as isize } else { given };
+    match usize::try_from(at) {
+        Ok(at) if at < rows => Ok(at),
+        _ => {
+            let text = format!("index {given} is outside {rows} entries of axis {axis}");
+            Err(pyo3::exceptions::PyIndexError::new_err(text).into())
+        }
+    }
+}
+
+/// Returns an entry of the first axis.
+fn entry(tensor: &Tensor, at: usize) -> Result<Tensor> {
+    Ok(tensor.rows(at, 1)?.reshape(&tensor.dims()[1..])?)
+}
+
+/// Returns the entry of the first axes with these indices, without a copy; None if an index is no int, or there are none or too many.
+fn element(tensor: &Tensor, index: &Bound<'_, PyTuple>) -> Result<Option<Tensor>> {
+    if index.is_empty() || index.len() > tensor.dims().len() {
+        return Ok(None);
+    }
+    if !index.iter_borrowed().all(|one| one.is_exact_instance_of::<PyInt>()) {
+        return Ok(None);
+    }
+    let mut place = 0;
+    for (axis, (one, &size)) in index.iter_borrowed().zip(tensor.dims()).enumerate() {
+        place = place * size + row(&one, size, axis)?;
+    }
+    let rest = &tensor.dims()[index.len()..];
+    let lines = tensor.dims()[..index.len()].iter().product();
+    let lines: Vec<usize> = [lines].into_iter().chain(rest.iter().copied()).collect();
+    Ok(Some(tensor.reshape(&lines)?.rows(place, 1)?.reshape(rest)?))
+}
+
+/// Returns a range of entries of the first axis; None for another index, or a range with steps.
+fn range(tensor: &Tensor, index: &Bound<'_, PyAny>, rows: usize) -> Result<Option<Tensor>> {
+    let Ok(slice) = index.cast::<PySlice>() else { return Ok(None) };
+    let range = slice.indices(rows as isize)?;
+    if range.step != 1 {
+        return Ok(None);
+    }
+    Ok(Some(tensor.rows(range.start as usize, range.slicelength)?))
+}
+
 macro_rules! operators {
     ($($op:ident: $name:ident, $turned:ident;)*) => {
         /// The implementation of Python's operators.
@@ -116,6 +162,7 @@ operators! {
     Mul: times, by;
     Div: over, under;
     Matmul: product, of;
+    Pow: raised, exponent_of;
 }
 
 /// Converts an operator's result; None becomes NotImplemented.
@@ -184,10 +231,10 @@ impl PyTensor {
         self.0.byte_len()
     }
 
-    /// The element type's name: f32, f16, bf16, i32, i64, u32 or bool.
+    /// The element type, an `adead.DType`. It equals its name, such as "f32", and NumPy's dtype.
     #[getter]
-    fn dtype(&self) -> &'static str {
-        self.0.dtype().name()
+    fn dtype(&self, py: Python<'_>) -> Result<Py<PyAny>> {
+        Ok(dtypes::objects(py)?[self.0.dtype() as usize].clone_ref(py))
     }
 
     /// The tensor with its axes reversed.
@@ -292,12 +339,6 @@ impl PyTensor {
         Ok(array.call_method1("astype", (dtype.cloned().unwrap_or(array.getattr("dtype")?),))?)
     }
 
-    /// Keeps NumPy's functions and operators away from tensors, because their arithmetic does not follow the contract.
-    #[classattr]
-    fn __array_ufunc__() -> Option<bool> {
-        None
-    }
-
     #[pyo3(signature = (*, stream=None, max_version=None, dl_device=None, copy=None))]
     fn __dlpack__<'py>(
         slf: &Bound<'py, PyTensor>,
@@ -387,6 +428,15 @@ impl PyTensor {
         (slf.as_ptr().addr() >> 4) as isize
     }
 
+    /// Iterates over the entries of the first axis.
+    fn __iter__<'py>(slf: &Bound<'py, PyTensor>) -> Result<Bound<'py, PyAny>> {
+        if slf.get().0.dims().is_empty() {
+            return Err(wrong_type("a scalar has no entries to iterate over: use item()".into()));
+        }
+        // SAFETY: a sequence; the result is a new reference, or NULL with an exception.
+        Ok(unsafe { Bound::from_owned_ptr_or_err(slf.py(), ffi::PySeqIter_New(slf.as_ptr())) }?)
+    }
+
     fn __len__(&self) -> Result<usize> {
         match self.0.dims().first() {
             Some(&rows) => Ok(rows),
@@ -394,23 +444,22 @@ impl PyTensor {
         }
     }
 
-    /// Returns an entry of the first axis, or a range of entries, without a copy: `x[0]`, `x[-1]`, `x[2:5]`.
-    fn __getitem__(&self, index: &Bound<'_, PyAny>) -> Result<PyTensor> {
-        let rows = self.__len__()? as isize;
-        if let Ok(slice) = index.cast::<PySlice>() {
-            let range = slice.indices(rows)?;
-            if range.step != 1 {
-                fail!(Unsupported, "a slice of a tensor has step 1, not {}: use numpy.asarray(tensor)", range.step);
-            }
-            return Ok(PyTensor(self.0.rows(range.start as usize, range.slicelength)?));
+    /// Returns a part, as NumPy does: integers, slices with steps, `...`, None, and arrays of bools or integers. An entry or a range
+    /// of the first axis is no copy: `x[0]`, `x[-1]`, `x[2:5]`.
+    fn __getitem__<'py>(slf: &Bound<'py, PyTensor>, index: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+        let (py, tensor) = (slf.py(), &slf.get().0);
+        let part = match tensor.dims().first() {
+            Some(&rows) if index.is_exact_instance_of::<PyInt>() => Some(entry(tensor, row(index, rows, 0)?)?),
+            Some(&rows) => match index.cast::<PyTuple>() {
+                Ok(index) => element(tensor, index)?,
+                Err(_) => range(tensor, index, rows)?,
+            },
+            None => None,
+        };
+        match part {
+            Some(part) => Ok(Bound::new(py, PyTensor(part))?.into_any()),
+            None => Ok(py.import("adead._indexing")?.call_method1("part", (slf, index))?),
         }
-        let index: isize = index.extract()?;
-        let at = if index < 0 { index + rows } else { index };
-        if !(0..rows).contains(&at) {
-            let text = format!("index {index} is outside {rows} entries");
-            return Err(pyo3::exceptions::PyIndexError::new_err(text).into());
-        }
-        Ok(PyTensor(self.0.rows(at as usize, 1)?.reshape(&self.0.dims()[1..])?))
     }
 
     fn __float__(&self, py: Python<'_>) -> Result<f64> {
@@ -426,7 +475,7 @@ impl PyTensor {
             let (shape, n) = (self.0.shape(), self.0.len());
             fail!(
                 ShapeMismatch,
-                "a tensor of shape {shape} has {n} elements, so it is neither true nor false: use numpy.all(x) or numpy.any(x)"
+                "a tensor of shape {shape} has {n} elements, so it is neither true nor false: use adead.all(x) or adead.any(x)"
             );
         }
         Ok(self.item(py)?.is_truthy()?)
@@ -472,6 +521,25 @@ impl PyTensor {
 
     fn __rtruediv__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> Result<Py<PyAny>> {
         or_not(py, self.under(py, other))
+    }
+
+    /// Implements `**` and `pow(x, y)`, which has no modulus for tensors.
+    fn __pow__(
+        &self,
+        py: Python<'_>,
+        other: &Bound<'_, PyAny>,
+        modulus: Option<&Bound<'_, PyAny>>,
+    ) -> Result<Py<PyAny>> {
+        if modulus.is_some() { Ok(py.NotImplemented()) } else { or_not(py, self.raised(py, other)) }
+    }
+
+    fn __rpow__(
+        &self,
+        py: Python<'_>,
+        other: &Bound<'_, PyAny>,
+        modulus: Option<&Bound<'_, PyAny>>,
+    ) -> Result<Py<PyAny>> {
+        if modulus.is_some() { Ok(py.NotImplemented()) } else { or_not(py, self.exponent_of(py, other)) }
     }
 
     fn __matmul__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> Result<Py<PyAny>> {

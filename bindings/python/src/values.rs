@@ -5,6 +5,7 @@ use crate::dlpack;
 use crate::errors::{Result, detached_copy, fail, wrong_type};
 use crate::tensor::PyTensor;
 use adead::{Attrs, Context, DType, MAX_RANK, Meta, Op, Packed, Tensor, View};
+use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyTuple};
 use std::alloc::{Layout, alloc_zeroed};
@@ -207,11 +208,17 @@ pub fn is_number(object: &Bound<'_, PyAny>) -> bool {
     object.is_instance_of::<PyFloat>() || object.is_instance_of::<PyInt>() || is_scalar(object)
 }
 
+/// Returns whether the type has a length, as arrays and sequences do: quicker than to look up the method's name.
+fn has_length(object: &Bound<'_, PyAny>) -> bool {
+    // SAFETY: the object's type lives as long as the object, and every type may be asked for its slots.
+    unsafe { !ffi::PyType_GetSlot(ffi::Py_TYPE(object.as_ptr()), ffi::Py_mp_length).is_null() }
+}
+
 /// Returns whether it is another library's number, such as NumPy's. Unlike an array, it becomes a float or an int and
 /// has no length.
 fn is_scalar(object: &Bound<'_, PyAny>) -> bool {
     let has = |name| object.hasattr(name).unwrap_or(false);
-    if object.is_none() || has("__len__") || !(has("__float__") || has("__index__")) {
+    if object.is_none() || has_length(object) || has("__len__") || !(has("__float__") || has("__index__")) {
         return false;
     }
     // NumPy's complex numbers and bools have those methods, too.

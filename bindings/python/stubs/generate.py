@@ -20,6 +20,7 @@ ATTRIBUTES = {
     "trans_a": "bool",
     "trans_b": "bool",
     "keepdim": "bool",
+    "keepdims": "bool",
     "causal": "bool",
     "interleaved": "bool",
     "alpha": "float",
@@ -29,6 +30,7 @@ ATTRIBUTES = {
     "min": "float",
     "max": "float",
     "axis": "_Axis",
+    "reduced": "_Axis | Sequence[int]",
     "k": "int",
     "axes": "Sequence[int]",
     "dtype": "_AnyDType",
@@ -49,11 +51,17 @@ ATTRIBUTES = {
 PIPELINE = [*zip(adead.OPERATIONS, adead.OPERATIONS), ("bias", "add")]
 
 
+# The axes of reductions that take several at once, and the operands that may be numbers.
+REDUCED = [(op, "axis") for op in ("sum", "mean", "max", "min", "prod")]
+NUMBERS = [(op, name) for op in "add sub mul div maximum minimum pow equal not_equal less less_equal greater greater_equal where".split() for name in "ab"]
+
+
 # The types of properties that say more than those in Rust, by the property's name, or by its class's and its own.
 PROPERTIES = {
     "dtype": "_DType",
     "family": "_Family",
     "shape": "tuple[int, ...]",
+    "Tensor.dtype": "_DTypeObject",
     "Packed.shape": "tuple[int, int]",
     "Compiled.inputs": "list[_Described]",
     "Compiled.outputs": "list[_Described]",
@@ -118,8 +126,20 @@ def literal(words):
     return "Literal[" + ", ".join(f'"{word}"' for word in words) + "]"
 
 
+def named_only(parameter, parts):
+    """What stands before the first parameter that only has a name."""
+    return ["*"] if parameter.kind is parameter.KEYWORD_ONLY and "*" not in parts else []
+
+
+def written(default):
+    """A default as the stub has it, in double quotes."""
+    return f'"{default}"' if isinstance(default, str) else repr(default)
+
+
 def kind(op, name, parameter, operand="_Operand"):
     """The type of a parameter, where an operand may be of that type."""
+    if (op, name) in REDUCED:
+        name = "reduced"
     # layernorm's beta is an operand, matmul's an attribute; attention's k is one, topk's an attribute.
     if name in ATTRIBUTES and (op, name) not in (("layernorm", "beta"), ("attention", "k")):
         return ATTRIBUTES[name] + " | None"
@@ -128,6 +148,8 @@ def kind(op, name, parameter, operand="_Operand"):
     # What is packed is no constant of a pipeline.
     if (op, name) == ("matmul", "b") and operand == "_Operand":
         operand = "_Operand | Packed"
+    if (op, name) in NUMBERS and operand == "_Operand":
+        operand = "_Operand | _Number"
     # ffn's first bias may be None, but something must stand there.
     optional = parameter.default is None or (op, name) == ("ffn", "b1")
     return operand + " | None" if optional else operand
@@ -139,7 +161,8 @@ def function(op, owner, indent):
     parts = ["self"] if indent else []
     for name, parameter in parameters.items():
         if name != "self":
-            default = " = None" if parameter.default is None else ""
+            parts += named_only(parameter, parts)
+            default = "" if parameter.default is parameter.empty else f" = {written(parameter.default)}"
             parts.append(f"{name}: {kind(op, name, parameter)}{default}")
     return definition(op, parts, "Tensor", indent)
 
@@ -157,7 +180,8 @@ def recorded(name, op):
     parts = []
     for parameter in inspect.signature(getattr(adead.Context, op)).parameters.values():
         if parameter.name != "self":
-            default = " = None" if parameter.default is None else ""
+            parts += named_only(parameter, parts)
+            default = "" if parameter.default is parameter.empty else f" = {written(parameter.default)}"
             parts.append(f"{parameter.name}: {kind(op, parameter.name, parameter, '_Recorded')}{default}")
     if op == "concat":
         return definition(name, ["self", *parts], "Pipeline", "    ")

@@ -49,6 +49,7 @@ ODD = [
 ALLOWED = (adead.Error, TypeError, ValueError, OverflowError, BufferError, IndexError, KeyError, OSError, UnicodeError)
 # These rightly take long, or all of the machine's memory.
 LONG = {"DeterministicAllocator", "ArenaAllocator", "alloc"}
+LONG |= {"arange", "linspace", "eye", "ones", "full", "broadcast_to", "repeat", "tile"}
 
 
 def made():

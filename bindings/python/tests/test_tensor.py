@@ -147,8 +147,7 @@ def test_array_protocol():
     assert numpy.asarray(t, dtype=numpy.float64).tolist() == [[1.0, 2.0]]
     assert numpy.stack([t, t]).shape == (2, 1, 2)
     assert t.numpy().tolist() == t.tolist()
-    with pytest.raises(TypeError):
-        numpy.exp(t)
+    assert numpy.exp(t).tobytes() == t.exp().tobytes()
 
 
 def test_buffer_protocol():
@@ -193,11 +192,9 @@ def test_indexing():
     for index in (4, -5):
         with pytest.raises(IndexError):
             t[index]
-    with pytest.raises(adead.UnsupportedError):
-        t[::2]
     with pytest.raises(TypeError):
         t["x"]
-    with pytest.raises(TypeError):
+    with pytest.raises(IndexError):
         adead.Tensor(1.0)[0]
 
 
@@ -423,7 +420,9 @@ def test_errors_say_what_to_do():
         adead.Context("cpu").run("relu", [x, x])
     for axis in ((0, 1), [0]):
         with pytest.raises(adead.InvalidArgumentError, match="one integer"):
-            x.sum(axis=axis)
+            x.softmax(axis=axis)
+    with pytest.raises(adead.InvalidArgumentError, match="pass axis or axes, not both"):
+        x.sum(axes=[0], axis=(0, 1))
     for norm in (adead.layernorm, adead.rmsnorm):
         for eps in (-1, float("nan")):
             with pytest.raises(adead.InvalidArgumentError, match="at least 0"):
@@ -478,7 +477,10 @@ def test_arguments():
         (lambda x: x.sum(keepdim=3), adead.InvalidArgumentError, "keepdim is '3'; it must be 0 or 1"),
         (lambda x: x.transpose([0, 0]), adead.InvalidArgumentError, "perm"),
         (lambda x: x.softmax(object()), TypeError, "axis can't be a object"),
-        (lambda x: adead.add(x, 1), TypeError, "an operand is a tensor"),
+        (lambda x: adead.matmul(x, 1), TypeError, "an operand is a tensor"),
+        (lambda x: adead.where(x > 0, adead.Tensor([1, 2, 3]), 0.5), adead.DtypeMismatchError, "0.5 is a float"),
+        (lambda x: x.sum(keepdims=True, keepdim=True), TypeError, "got 'keepdim' twice"),
+        (lambda x: x.sum(out=x), TypeError, "no parameter 'out'"),
         (lambda x: adead.default_context().run("nothing", [x]), adead.InvalidArgumentError, "no operation 'nothing'"),
         (lambda x: adead.default_context().run("relu", [x], axis=1), adead.InvalidArgumentError, "no attribute 'axis'"),
         (lambda x: adead.matmul(x, adead.Tensor.zeros((4, 5))), adead.ShapeMismatchError, r"\(3\) must equal B's rows \(4\)"),

@@ -23,7 +23,7 @@ pub use fixed::{Precision, fixed_cut, fixed_dot, fixed_round, fixed_scale};
 pub use functions::{Activation, GeluForm, erf, exp, gelu_erf, gelu_tanh, log, relu, rsqrt, sigmoid, silu, tanh};
 pub use half::{bf16_from_f32, bf16_to_f32, f16_from_f32, f16_to_f32};
 pub use matrix::{K_BLOCK, chain, dot, fmaz};
-pub use philox::{philox, uniform};
+pub use philox::{drawn_order, philox, uniform, words};
 pub use power::{expm1, log1p, pow};
 pub use reduce::{
     CUMSUM_BLOCK, MAX_KEY_NAN, SUM_BLOCK, SUM_LANES, argmax, argmin, cumsum, max, max_key, max_of_keys, mean, min,

@@ -27,6 +27,26 @@ pub fn uniform(seed: u64, sequence: u64, position: u32) -> f32 {
     (word >> 8) as f32 * (1.0 / (1 << 24) as f32)
 }
 
+/// Returns the words of a stream: word i is word i mod 4 of the counter (i / 4, `stream`) under the seed. There are 2³⁴ of them.
+pub fn words(seed: u64, stream: [u32; 3]) -> impl Iterator<Item = u32> {
+    let key = [seed as u32, (seed >> 32) as u32];
+    let [a, b, c] = stream;
+    (0..=u32::MAX).flat_map(move |block| philox([block, a, b, c], key))
+}
+
+/// Returns the numbers below `count` in a drawn order: from the last on, each is swapped with one that a word chooses among
+/// those up to it.
+pub fn drawn_order(mut words: impl Iterator<Item = u32>, count: usize) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..count).collect();
+    for last in (1..count).rev() {
+        let word = words.next().unwrap_or_default();
+        // Below last + 1: the upper half of the product.
+        let other = (u64::from(word) * (last as u64 + 1)) >> 32;
+        order.swap(last, other as usize);
+    }
+    order
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -45,6 +65,19 @@ mod tests {
         ] {
             assert_eq!(philox(counter, key), expected, "{counter:x?} {key:x?}");
         }
+    }
+
+    #[test]
+    fn words_come_four_to_a_block() {
+        let found: Vec<u32> = words(7 | 9 << 32, [1, 2, 3]).take(6).collect();
+        let key = [7, 9];
+        assert_eq!(found[..4], philox([0, 1, 2, 3], key));
+        assert_eq!(found[4..], philox([1, 1, 2, 3], key)[..2]);
+        let mut order = drawn_order(words(7, [0; 3]), 1000);
+        assert_ne!(order, (0..1000).collect::<Vec<_>>());
+        order.sort_unstable();
+        assert_eq!(order, (0..1000).collect::<Vec<_>>());
+        assert!(drawn_order(words(7, [0; 3]), 0).is_empty());
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Random tensors: functions of a seed, a stream and a position alone.
 
-use adead_core::contract::philox;
+use adead_core::contract;
 use adead_core::{Result, Tensor};
 
 /// What a stream of numbers is for. The upper 32 bits of a stream are this, the lower ones a number that the caller chooses.
@@ -13,7 +13,7 @@ pub(super) enum Purpose {
 
 /// Words of a stream: word i is word i mod 4 of the counter (i / 4, `step`, number, purpose) under the seed.
 pub(super) fn words(seed: u64, purpose: Purpose, number: u32, step: u32) -> impl Iterator<Item = u32> {
-    (0u32..).flat_map(move |block| philox([block, step, number, purpose as u32], [seed as u32, (seed >> 32) as u32]))
+    contract::words(seed, [step, number, purpose as u32])
 }
 
 /// A number in (0, 1): the upper 23 bits of a word and a half.
@@ -53,15 +53,7 @@ pub(super) fn dropout(seed: u64, number: u32, step: u32, dims: &[usize], probabi
 
 /// The numbers below `count` in the order of an epoch: each is swapped with one drawn from those up to it, from the last on.
 pub(super) fn order(seed: u64, epoch: u32, count: usize) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..count).collect();
-    let mut words = words(seed, Purpose::Order, 0, epoch);
-    for last in (1..count).rev() {
-        let word = words.next().unwrap_or_default();
-        // Below last + 1: the upper half of the product.
-        let other = (u64::from(word) * (last as u64 + 1)) >> 32;
-        order.swap(last, other as usize);
-    }
-    order
+    contract::drawn_order(words(seed, Purpose::Order, 0, epoch), count)
 }
 
 #[cfg(test)]

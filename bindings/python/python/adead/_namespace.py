@@ -1,0 +1,36 @@
+"""The array API's namespace is the module adead itself. docs/array-api.md lists what it lacks."""
+
+from __future__ import annotations
+
+
+from . import _adead as core
+from . import _math as math
+from ._adead import InvalidArgumentError, Tensor
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+VERSION = "2024.12"
+
+# The standard's names of operations that have another name here.
+subtract = core.sub
+multiply = core.mul
+divide = core.div
+negative = core.neg
+cumulative_sum = core.cumsum
+take_along_axis = core.gather
+# Of bools, as integers have no arithmetic.
+bitwise_and = math.logical_and
+bitwise_invert = math.logical_not
+bitwise_or = math.logical_or
+bitwise_xor = math.logical_xor
+
+
+def array_namespace(self: Tensor, /, *, api_version: str | None = None) -> Any:
+    """Returns the module adead, as the array API standard says. ``InvalidArgumentError`` for another version of it."""
+    if api_version not in (None, VERSION):
+        raise InvalidArgumentError(f"adead follows the array API {VERSION}, not {api_version}")
+    from sys import modules
+
+    return modules["adead"]
