@@ -264,6 +264,7 @@ pub const Context = struct {
     pub const loadPtxBytes = gpu.Kernel.loadPtxBytes;
     pub const loadCubin = gpu.Kernel.loadCubin;
     pub const loadCubinBytes = gpu.Kernel.loadCubinBytes;
+    pub const compileKernel = gpu.Kernel.compileKernel;
     pub const createPipeline = gpu.Kernel.createPipeline;
 
     /// Enqueues a kernel, with buffers in the order of their set and binding, and the bytes of its push constants. The call
