@@ -37,7 +37,8 @@ def built():
     command = ["cargo", "build", "--release", "--locked", "-p", "adead-models-c", "--message-format=json-render-diagnostics"]
     messages = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
     for message in map(json.loads, messages.splitlines()):
-        if message["reason"] == "compiler-artifact" and "cdylib" in message["target"]["kind"]:
+        # A dependency may be a library for C too.
+        if message["reason"] == "compiler-artifact" and message["target"]["name"] == "adead_models" and "cdylib" in message["target"]["kind"]:
             return Path(message["filenames"][0])
     raise RuntimeError("cargo built no library")
 
