@@ -54,6 +54,8 @@ def parser() -> argparse.ArgumentParser:
             generating.add_argument(flag, action="store_true", default=None)
         elif name == "stop":
             generating.add_argument(flag, action="append", metavar="TEXT", help="text that ends an answer; may be repeated")
+        elif name == "json_schema":
+            generating.add_argument(flag, metavar="SCHEMA", help="JSON schema: the answers are JSON that it allows")
         else:
             generating.add_argument(flag, type=kind, metavar="N")
     checking = kinds.add_parser("check", help="compute shards again and compare", **_AS_COMMAND)
@@ -67,6 +69,7 @@ _OPTIONS: dict[str, type] = {
     "max_tokens": int,
     "stop": str,
     "ignore_end": bool,
+    "json_schema": str,
     "temperature": float,
     "top_k": int,
     "top_p": float,
