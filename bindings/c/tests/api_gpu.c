@@ -180,7 +180,8 @@ static void kernels(const adead_context *context) {
   FAILS(adead_kernel_load_spirv_bytes(context, NULL, 0, &none), ADEAD_INVALID_KERNEL, "0 bytes");
   FAILS(adead_kernel_compile(context, NULL, NULL, NULL, NULL, &none), ADEAD_INVALID_ARGUMENT, "source is NULL");
   FAILS(adead_kernel_compile(NULL, "x", NULL, NULL, NULL, &none), ADEAD_INVALID_ARGUMENT, "context is NULL");
-  FAILS(adead_kernel_compile(context, "wrong", "wrong.comp", NULL, NULL, &none), ADEAD_INVALID_KERNEL, "wrong.comp:1:");
+  if (system("glslangValidator --version >/dev/null 2>&1") == 0)
+    FAILS(adead_kernel_compile(context, "wrong", "wrong.comp", NULL, NULL, &none), ADEAD_INVALID_KERNEL, "wrong.comp:1:");
   FAILS(adead_kernel_load_spirv_bytes(context, code, 3, &none), ADEAD_INVALID_KERNEL, "3 bytes");
   FAILS(adead_kernel_load_spirv_bytes(context, code, 64, &none), ADEAD_INVALID_KERNEL, "SPIR-V");
   FAILS(adead_kernel_load_spirv_bytes(context, NULL, 64, &none), ADEAD_INVALID_ARGUMENT, "data is NULL");

@@ -20,10 +20,12 @@ void kernels(const Context &gpu) {
   CHECK(OK(small.info()).workgroup[0] == 64);
   FAILS(InvalidArgument, invalid_argument, "constant 99", gpu.create_pipeline(reduce, nullptr, {{99, 1}}));
   FAILS(InvalidKernel, invalid_kernel, "SPIR-V", gpu.load_spirv("nonsense", 8));
-  // From its source, with the compiler's message.
+  // From its source, with the compiler's message, if there is one.
   const char *empty = "#version 450\nlayout(local_size_x = 32) in;\nvoid main() {}\n";
-  CHECK(OK(OK(gpu.compile_kernel(empty)).info()).workgroup[0] == 32);
-  FAILS(InvalidKernel, invalid_kernel, "wrong.comp:1:", gpu.compile_kernel("wrong", "wrong.comp"));
+  if (std::system("glslangValidator --version >/dev/null 2>&1") == 0) {
+    CHECK(OK(OK(gpu.compile_kernel(empty)).info()).workgroup[0] == 32);
+    FAILS(InvalidKernel, invalid_kernel, "wrong.comp:1:", gpu.compile_kernel("wrong", "wrong.comp"));
+  }
   FAILS(Unsupported, unsupported, "cuda", gpu.load_ptx(KERNELS "/vecadd.ptx"));
   FAILS(Unsupported, unsupported, "cuda", gpu.load_ptx("nonsense", 8));
   FAILS(Unsupported, unsupported, "cuda", gpu.load_cubin("nonsense", 8));

@@ -36,9 +36,11 @@ test "kernels of one's own" {
     defer small.deinit();
     try expectEqual(64, (try small.info()).workgroup[0]);
     try std.testing.expectError(error.InvalidKernel, gpu.loadSpirvBytes("nonsense"));
-    const empty = try gpu.compileKernel("#version 450\nlayout(local_size_x = 32) in;\nvoid main() {}\n", null, .{});
-    defer empty.deinit();
-    try std.testing.expectError(error.InvalidKernel, gpu.compileKernel("wrong", "wrong.comp", .{}));
+    // From its source, if there is a compiler.
+    if (gpu.compileKernel("#version 450\nlayout(local_size_x = 32) in;\nvoid main() {}\n", null, .{})) |empty| {
+        defer empty.deinit();
+        try std.testing.expectError(error.InvalidKernel, gpu.compileKernel("wrong", "wrong.comp", .{}));
+    } else |failed| try expectEqual(error.BackendUnavailable, failed);
     try std.testing.expectError(error.Unsupported, gpu.loadPtxBytes("nonsense", .{}));
     try std.testing.expectError(error.Unsupported, gpu.loadCubinBytes("nonsense", .{ .name = "k", .workgroup = .{ 1, 1, 1 } }));
     try std.testing.expectError(error.Io, gpu.loadPtx("nowhere.ptx"));
