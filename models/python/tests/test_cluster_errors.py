@@ -1,6 +1,8 @@
 """Jobs over Parquet files: errors of manifests, inputs and workers."""
 
 import json
+import os
+import pathlib
 
 import adead
 import pytest
@@ -67,6 +69,21 @@ def test_two_runs_at_once_are_an_error(folder, done):
             shared.embed(folder, done)
 
     shared.embed(folder, done, progress=other)
+
+
+def test_a_run_that_ended_keeps_no_lock(folder):
+    """Although another process has its files, as one that is being started has."""
+    kept = []
+
+    def keep(_status):
+        files = pathlib.Path("/proc/self/fd")
+        locks = [int(file.name) for file in files.iterdir() if os.path.realpath(file).endswith("new/.lock")]
+        kept.extend(os.dup(lock) for lock in locks if not kept)
+
+    shared.embed(folder, folder / "new", progress=keep)
+    assert kept
+    assert shared.embed(folder, folder / "new").skipped == tuple(range(6))
+    os.close(kept[0])
 
 
 class OtherModel(shared.ShardWorker):

@@ -4,6 +4,7 @@ Lines are appended as shards finish, and sorted when all have. A second run read
 equal jobs are equal, byte for byte.
 """
 
+import contextlib
 import errno
 import fcntl
 import hashlib
@@ -71,7 +72,7 @@ class Manifest:
             else:
                 _replace(self.path, [_line(job.description())])
         except BaseException:
-            os.close(self._locked)
+            self._unlock()
             raise
 
     def _lock(self) -> None:
@@ -83,6 +84,12 @@ class Manifest:
             if error.errno not in (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP):
                 raise adead.IoError(f"{self.path.parent / LOCK}: {error.strerror}") from error
             logger.warning("%s: this file system has no locks; only one run at a time may write there", self.path.parent)
+
+    def _unlock(self) -> None:
+        # Closing the file is not enough: a process that is being started has it too, until it runs its own program.
+        with contextlib.suppress(OSError):
+            fcntl.flock(self._locked, fcntl.LOCK_UN)
+        os.close(self._locked)
 
     def add(self, entry: Entry) -> None:
         """Appends a finished shard. The disk has it when this returns."""
@@ -104,7 +111,7 @@ class Manifest:
         return self
 
     def __exit__(self, _type: type[BaseException] | None, _error: BaseException | None, _traceback: TracebackType | None) -> None:
-        os.close(self._locked)
+        self._unlock()
 
 
 def hash_of_job(entries: Iterable[Entry]) -> str:
