@@ -322,17 +322,23 @@ impl Communicator {
         // SAFETY: the addresses are those of tensors that `on_device` holds until the exchange has ended.
         unsafe {
             api.check((api.group_start)(), "beginning an exchange")?;
-            for (rank, address, bytes) in sends {
-                let from = ptr::with_exposed_provenance(address as usize);
-                let code = (api.send)(from, bytes, BYTES, rank as c_int, self.handle, default_stream);
-                api.check(code, "sending")?;
-            }
-            for (rank, address, bytes) in receives {
-                let to = ptr::with_exposed_provenance_mut(address as usize);
-                let code = (api.receive)(to, bytes, BYTES, rank as c_int, self.handle, default_stream);
-                api.check(code, "receiving")?;
-            }
-            api.check((api.group_end)(), "ending an exchange")
+            let mut begin = || {
+                for (rank, address, bytes) in &mut *sends {
+                    let from = ptr::with_exposed_provenance(address as usize);
+                    let code = (api.send)(from, bytes, BYTES, rank as c_int, self.handle, default_stream);
+                    api.check(code, "sending")?;
+                }
+                for (rank, address, bytes) in &mut *receives {
+                    let to = ptr::with_exposed_provenance_mut(address as usize);
+                    let code = (api.receive)(to, bytes, BYTES, rank as c_int, self.handle, default_stream);
+                    api.check(code, "receiving")?;
+                }
+                Ok(())
+            };
+            let begun = begin();
+            // After an error too: a group that stays open would take in this thread's later calls.
+            let ended = api.check((api.group_end)(), "ending an exchange");
+            begun.and(ended)
         }
     }
 
