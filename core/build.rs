@@ -136,7 +136,7 @@ fn cuda(out: &Path) {
     for family in &MODULES[..7] {
         // Machine code consists of instructions of 16 bytes; a text ends with zero.
         let mut places = Vec::new();
-        let compiled = architectures::COMPILED.contains(family);
+        let compiled = architectures::has_machine_code(family, cfg!(feature = "machine-code"));
         for architecture in architectures::MACHINE_CODE.iter().filter(|_| compiled) {
             let mut code = read(family, &format!("sm_{architecture}.cubin"));
             code.resize((code.len() + 1).next_multiple_of(16), 0);
@@ -145,6 +145,10 @@ fn cuda(out: &Path) {
             places.push((from, machine.bytes.len()));
         }
         for architecture in architectures::PTX {
+            if !architectures::has_text(family, architecture) {
+                ptx.push(&[]);
+                continue;
+            }
             let mut text = read(family, &format!("compute_{architecture}.ptx"));
             text.push(0);
             let relative = relative(&text);

@@ -738,6 +738,16 @@ typedef struct {
   int32_t reserved;
 } adead_operand;
 
+/// A generator of random tensors: a seed, and the number of draws so far, at first 0. The same numbers give the same tensors in every
+/// language and on every device (docs/contract.md, "Random tensors"). A draw adds 1 to `draws`, unless it fails. One thread at a time
+/// may use it.
+typedef struct {
+  /// The seed.
+  uint64_t seed;
+  /// The number of draws so far.
+  uint64_t draws;
+} adead_random;
+
 /// A group of operations with similar costs, one of `ADEAD_FAMILY_...`.
 typedef int32_t adead_family;
 
@@ -1701,6 +1711,47 @@ ADEAD_API adead_status adead_tensor_is_on(const adead_tensor *tensor, const char
 
 /// Copies all elements to `dst`. `invalid_argument` unless `bytes` equals the tensor's `adead_tensor_bytes`.
 ADEAD_API adead_status adead_tensor_read(const adead_tensor *tensor, void *dst, size_t bytes);
+
+/// Draws uniform numbers from `low` to below `high`, f32: u*(high - low) + low, where u are multiples of 2^-24 in [0, 1).
+ADEAD_API
+adead_status adead_random_uniform(adead_random *random,
+                                  const adead_context *context,
+                                  double low,
+                                  double high,
+                                  const size_t *dims,
+                                  size_t rank,
+                                  adead_tensor **out);
+
+/// Draws normal numbers with mean 0 and deviation 1, f32.
+ADEAD_API
+adead_status adead_random_standard_normal(adead_random *random,
+                                          const adead_context *context,
+                                          const size_t *dims,
+                                          size_t rank,
+                                          adead_tensor **out);
+
+/// Draws normal numbers, f32: z*deviation + mean with z of `adead_random_standard_normal`. `invalid_argument` for a deviation that is
+/// not at least 0.
+ADEAD_API
+adead_status adead_random_normal(adead_random *random,
+                                 const adead_context *context,
+                                 float mean,
+                                 float deviation,
+                                 const size_t *dims,
+                                 size_t rank,
+                                 adead_tensor **out);
+
+/// Draws integers from `low` to below `high`, i64. `invalid_argument` unless they are 1 to 2^32 different ones.
+ADEAD_API
+adead_status adead_random_integers(adead_random *random,
+                                   int64_t low,
+                                   int64_t high,
+                                   const size_t *dims,
+                                   size_t rank,
+                                   adead_tensor **out);
+
+/// Draws an order of the numbers below `count`, i64 of `[count]`.
+ADEAD_API adead_status adead_random_permutation(adead_random *random, size_t count, adead_tensor **out);
 
 /// Returns one more than the largest number of an operation. Numbers never change. Smaller numbers without an operation
 /// have no name.

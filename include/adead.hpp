@@ -11,5 +11,6 @@
 #include <adead/memory.hpp>
 #include <adead/overlap.hpp>
 #include <adead/profile.hpp>
+#include <adead/random.hpp>
 
 #endif

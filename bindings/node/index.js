@@ -86,6 +86,7 @@ const classes = {
   Profile: native.Profile,
   ProfileReport: native.ProfileReport,
   Program: native.Program,
+  Random: native.Random,
   Layout: native.Layout,
   DeterministicAllocator: native.DeterministicAllocator,
   ArenaAllocator: native.ArenaAllocator,

@@ -18,6 +18,7 @@ export const {
   Profile,
   ProfileReport,
   Program,
+  Random,
   Recording,
   Stream,
   Tensor,

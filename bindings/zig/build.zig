@@ -144,6 +144,7 @@ fn tests(
     library.addOption(bool, "minimal", minimal);
     library.addOption(bool, "gradients", gradients);
     on_cpu.addImport("library", library.createModule());
+    on_cpu.addAnonymousImport("draws", .{ .root_source_file = b.path("../../tests/random/draws.txt") });
     const api = b.addRunArtifact(b.addTest(.{ .root_module = on_cpu }));
     step.dependOn(&api.step);
     b.step("api", "Run the tests of the API alone").dependOn(&api.step);

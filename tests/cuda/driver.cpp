@@ -211,4 +211,10 @@ Result cuLaunchKernel(Handle f, unsigned gx, unsigned gy, unsigned gz, unsigned 
         return OK;
     });
 }
+struct LaunchConfig { unsigned grid[3], block[3], shared; Handle stream; const void *attributes; unsigned count; };
+// Kernels run one after the other here, so none starts early.
+Result cuLaunchKernelEx(const LaunchConfig *c, Handle f, void **given, void **extra) {
+    auto [g, b] = std::make_pair(c->grid, c->block);
+    return cuLaunchKernel(f, g[0], g[1], g[2], b[0], b[1], b[2], c->shared, c->stream, given, extra);
+}
 }

@@ -47,6 +47,8 @@ mod packed;
 mod profile;
 #[cfg(feature = "programs")]
 mod program;
+#[cfg(feature = "random")]
+mod random;
 mod reduce;
 mod reductions;
 #[cfg(feature = "nn")]
@@ -94,6 +96,8 @@ pub use packed::*;
 pub use profile::*;
 #[cfg(feature = "programs")]
 pub use program::*;
+#[cfg(feature = "random")]
+pub use random::*;
 pub use reduce::*;
 pub use reductions::*;
 #[cfg(feature = "nn")]

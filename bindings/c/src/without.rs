@@ -2,7 +2,7 @@
 
 // Generated from the sources of these functions by `ADEAD_BLESS=1 cargo test -p adead-c --test header`; don't edit.
 
-#[cfg(not(all(feature = "compilers", feature = "flat", feature = "autograd", feature = "overlap", feature = "log", feature = "nn", feature = "programs", feature = "overlap", feature = "profile", feature = "programs", feature = "nn")))]
+#[cfg(not(all(feature = "compilers", feature = "flat", feature = "autograd", feature = "overlap", feature = "log", feature = "nn", feature = "programs", feature = "overlap", feature = "profile", feature = "programs", feature = "random", feature = "nn")))]
 #[inline(never)]
 #[rustfmt::skip]
 fn lacks(build: &str, what: &str, how: &str) -> crate::status::adead_status {
@@ -400,6 +400,35 @@ mod program {
 
     #[unsafe(no_mangle)]
     pub extern "C" fn adead_program_run(_: *const c_void, _: *const c_void, _: *const *const c_char, _: *const *const c_void, _: usize, _: *const c_void, _: *mut *mut c_void) -> adead_status { without() }
+}
+
+/// As in `random.rs`.
+#[cfg(not(feature = "random"))]
+#[rustfmt::skip]
+mod random {
+    use super::lacks;
+    use crate::status::adead_status;
+    #[allow(unused_imports)]
+    use std::ffi::{c_char, c_void};
+
+    fn without() -> adead_status {
+        lacks("a minimal build", "no random tensors", "without ADEAD_MINIMAL")
+    }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_random_uniform(_: *mut c_void, _: *const c_void, _: f64, _: f64, _: *const usize, _: usize, _: *mut *mut c_void) -> adead_status { without() }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_random_standard_normal(_: *mut c_void, _: *const c_void, _: *const usize, _: usize, _: *mut *mut c_void) -> adead_status { without() }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_random_normal(_: *mut c_void, _: *const c_void, _: f32, _: f32, _: *const usize, _: usize, _: *mut *mut c_void) -> adead_status { without() }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_random_integers(_: *mut c_void, _: i64, _: i64, _: *const usize, _: usize, _: *mut *mut c_void) -> adead_status { without() }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_random_permutation(_: *mut c_void, _: usize, _: *mut *mut c_void) -> adead_status { without() }
 }
 
 /// As in `safetensors.rs`.

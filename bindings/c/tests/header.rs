@@ -32,6 +32,7 @@ const SOURCES: &[&str] = &[
     "event",
     "stream",
     "tensor",
+    "random",
     "op",
     "dispatch",
     "chain",

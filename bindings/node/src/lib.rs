@@ -25,6 +25,7 @@ mod packed;
 mod pipeline;
 mod profile;
 mod program;
+mod random;
 mod run;
 mod stream;
 mod tensor;

@@ -8,6 +8,7 @@ pub mod log;
 #[cfg(feature = "nn")]
 pub mod nn;
 pub mod overlap;
+mod random;
 mod thread;
 #[cfg(feature = "train")]
 pub mod train;
@@ -16,6 +17,7 @@ pub use after::{After, after};
 pub use batch::{Batch, Bytes};
 pub use loader::DataLoader;
 pub use overlap::overlap;
+pub use random::Random;
 
 pub use adead_core::contract::{self, Activation, BlockFormat, GeluForm, Precision};
 pub use adead_core::gpu::GpuArray;

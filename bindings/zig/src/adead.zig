@@ -16,6 +16,7 @@ const overlapping = @import("overlap.zig");
 const pipelines = @import("pipeline.zig");
 const profiles = @import("profile.zig");
 const program = @import("program.zig");
+const random = @import("random.zig");
 const tensor = @import("tensor.zig");
 
 /// Layers of neural networks, and their weights from safetensors files.
@@ -49,6 +50,7 @@ pub const LogLevel = enums.LogLevel;
 pub const Context = context.Context;
 pub const Packed = context.Packed;
 pub const Explanation = context.Explanation;
+pub const Random = random.Random;
 pub const Tensor = tensor.Tensor;
 pub const Attrs = tensor.Attrs;
 pub const Buffer = gpu_.Buffer;

@@ -691,3 +691,44 @@ test "messages" {
     try expectEqual(6, Told.opened);
     try expectEqual(0, Told.others);
 }
+
+/// Returns a tensor's elements as draws.txt has them, in `text`.
+fn hex(comptime Bits: type, tensor: Tensor, text: []u8) ![]const u8 {
+    const bytes = try tensor.bytes();
+    var length: usize = 0;
+    for (std.mem.bytesAsSlice(Bits, bytes), 0..) |number, i| {
+        const format = if (Bits == u64) "{s}{x:0>16}" else "{s}{x:0>8}";
+        length += (try std.fmt.bufPrint(text[length..], format, .{ if (i == 0) "" else " ", number })).len;
+    }
+    return text[0..length];
+}
+
+test "random tensors are those of every language" {
+    if (library.minimal) return error.SkipZigTest;
+    const ctx = try adead.Context.open("cpu", .{});
+    defer ctx.deinit();
+    var random: adead.Random = .{ .seed = 7 };
+    var lines = std.mem.tokenizeScalar(u8, @embedFile("draws"), '\n');
+    var number: usize = 0;
+    while (lines.next()) |line| {
+        if (line[0] == '#') continue;
+        const drawn = try switch (number) {
+            0 => random.uniform(ctx, 0, 1, &.{ 2, 3 }),
+            1 => random.uniform(ctx, -2.5, 4, &.{5}),
+            2 => random.standardNormal(ctx, &.{ 2, 2 }),
+            3 => random.normal(ctx, 3, 0.5, &.{4}),
+            4 => random.integers(-10, 90, &.{6}),
+            else => random.permutation(8),
+        };
+        defer drawn.deinit();
+        var text: [256]u8 = undefined;
+        const found = if (number < 4) try hex(u32, drawn, &text) else try hex(u64, drawn, &text);
+        try expectEqualStrings(line[std.mem.indexOf(u8, line, ": ").? + 2 ..], found);
+        number += 1;
+    }
+    try expectEqual(6, number);
+    try expectEqual(6, random.draws);
+    try fails(error.InvalidArgument, "at least 0, not -1", random.normal(ctx, 0, -1, &.{1}));
+    try fails(error.InvalidArgument, "from 5 to 5", random.integers(5, 5, &.{1}));
+    try expectEqual(6, random.draws);
+}

@@ -466,6 +466,7 @@ INLINE void attention(const Attention &p, const uint has, const Table &t) {
 // Few query rows: a block of threads computes the part of four rows in one block of keys and stores it. A thread has one score, then
 // columns of one row's results, so that little waits for anything else. Widths are multiples of four, up to 128.
 extern "C" __global__ void __launch_bounds__(256) attention_rows(const Attention p, const uint has, TABLE t) {
+    begin();
     // Older GPUs don't use it, and its code would take 2 KB of the library.
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
     const uint ROWS = 4, WARPS = 8;
@@ -583,6 +584,7 @@ extern "C" __global__ void __launch_bounds__(256) attention_rows(const Attention
 
 // Merges stored blocks: a warp has a row. Each of its threads computes the factors of one of 32 blocks, then merges four columns.
 extern "C" __global__ void __launch_bounds__(64) attention_merge(const Attention p, const uint has, TABLE) {
+    begin();
     uint across = (p.value_width + 3) / 4, row = blockIdx.x * 2 + threadIdx.x / 32, lane = threadIdx.x % 32;
     uint count = (p.keys + KEYS - 1) / KEYS;
     if (row >= p.rows) {
@@ -642,6 +644,7 @@ extern "C" __global__ void __launch_bounds__(64) attention_merge(const Attention
 
 #define KERNEL(NAME, TQ, DV, WARPS, WIDE, LEAST) \
     extern "C" __global__ void __launch_bounds__(32 * WARPS, LEAST) NAME(const Attention p, const uint has, TABLE t) { \
+        begin(); \
         attention<TQ, DV, WARPS, WIDE>(p, has, t); \
     }
 

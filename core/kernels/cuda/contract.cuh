@@ -50,6 +50,16 @@ INLINE uint this_thread() {
     return t;
 }
 
+// Every kernel begins with this. From compute capability 9.0 on, a stream may start a kernel while the one before it runs: nothing that
+// other kernels write is read or written before this.
+INLINE void begin() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+    // Not before: kernels that wait would take the place of those that run.
+    asm volatile("griddepcontrol.launch_dependents;");
+#endif
+}
+
 // M's multiply-add: a·b + c rounded once. Subnormal operands count as zeros, and a result below 2⁻¹²⁶ becomes a zero.
 INLINE float fmaz(const float a, const float b, const float c) {
 #ifdef __CUDA_ARCH__

@@ -119,6 +119,7 @@ INLINE void shift(T (&of)[WIDE]) {
 }
 
 extern "C" __global__ void __launch_bounds__(256, 8) elementwise(GIVEN given, const Choice c, TABLE t) {
+    begin();
     const Arguments &s = given.one;
     const Run &run = given.run;
     const bool is_run = c.function == RUN;

@@ -46,6 +46,7 @@ const uint PLANE = 512;
 // an eighth of the threads (whole warps) reads it. If lines lie side by side, eight neighbouring threads read one element of each. Both
 // passes read the elements from memory. The second pass finds them in the L2 cache, because few blocks run at the same time.
 extern "C" __global__ void __launch_bounds__(1024) fixed_cut(const Cut s, const uint digits, const uint has, TABLE) {
+    begin();
 #ifdef __CUDA_ARCH__
     __shared__ uint found[1024];
     __shared__ float powers[16];
@@ -354,10 +355,12 @@ INLINE void product(const Product &p, const uint has, const Table &t) {
 }
 
 extern "C" __global__ void __launch_bounds__(256, 2) fixed_product_3(const Product p, const uint, const uint has, TABLE t) {
+    begin();
     product<3>(p, has, t);
 }
 
 extern "C" __global__ void __launch_bounds__(256, 2) fixed_product_2(const Product p, const uint, const uint has, TABLE t) {
+    begin();
     product<2>(p, has, t);
 }
 #endif
@@ -643,19 +646,23 @@ INLINE void wide(const Product &p, const uint has, const uint tiles, const Table
 }
 
 extern "C" __global__ void __launch_bounds__(384, 1) fixed_wide_3(const Product p, const uint tiles, const uint has, TABLE t) {
+    begin();
     wide<3, 64, 5>(p, has, tiles, t);
 }
 
 extern "C" __global__ void __launch_bounds__(384, 1) fixed_wide_2(const Product p, const uint tiles, const uint has, TABLE t) {
+    begin();
     wide<2, 128, 4>(p, has, tiles, t);
 }
 
 // For products with fewer wide tiles than the GPU has multiprocessors.
 extern "C" __global__ void __launch_bounds__(384, 1) fixed_narrow_3(const Product p, const uint tiles, const uint has, TABLE t) {
+    begin();
     wide<3, 32, 5>(p, has, tiles, t);
 }
 
 extern "C" __global__ void __launch_bounds__(384, 1) fixed_narrow_2(const Product p, const uint tiles, const uint has, TABLE t) {
+    begin();
     wide<2, 64, 5>(p, has, tiles, t);
 }
 #endif

@@ -156,6 +156,7 @@ INLINE void store_best(const Arguments &s, const Choice &c, const uint unit, con
 
 // A warp takes a block of 1024 along contiguous lines, a lane of it a lane of SUM.
 extern "C" __global__ void __launch_bounds__(256) reduce_along(const Arguments s, const Choice c, TABLE) {
+    begin();
     uint unit = blockIdx.x * 8 + threadIdx.x / 32, lane = threadIdx.x % 32;
     if (unit >= s.units) {
         return;
@@ -200,6 +201,7 @@ extern "C" __global__ void __launch_bounds__(256) reduce_along(const Arguments s
 // Lines that lie across: a thread takes a block's lane of SUM, neighbouring threads neighbouring lines. 32 lines, 32 lanes of
 // them in four turns of eight.
 extern "C" __global__ void __launch_bounds__(256) reduce_across(const Arguments s, const Choice c, TABLE) {
+    begin();
 #ifdef __CUDA_ARCH__
     __shared__ float sums[32][33];
     __shared__ int keys[8][33];
@@ -249,6 +251,7 @@ extern "C" __global__ void __launch_bounds__(256) reduce_across(const Arguments 
 
 // A thread takes a block of 256 of a line. finish 0: its total. 1: the sum up to each element, with the one before the block from p.
 extern "C" __global__ void __launch_bounds__(256) cumulate(const Arguments s, const Choice c, TABLE) {
+    begin();
     uint unit = blockIdx.x * 256 + threadIdx.x;
     if (unit >= s.units) {
         return;
@@ -304,6 +307,7 @@ INLINE void put(const Arguments &s, const uint finish, const uint run, const uin
 
 // A block of threads sorts 1024 elements: of one tile or of several short ones. What is behind a line's end comes last.
 extern "C" __global__ void __launch_bounds__(256) topk_sort(const Arguments s, const Choice c, TABLE) {
+    begin();
 #ifdef __CUDA_ARCH__
     __shared__ ulong64 slots[1024];
 #else
@@ -350,6 +354,7 @@ extern "C" __global__ void __launch_bounds__(256) topk_sort(const Arguments s, c
 
 // A thread takes an element of one of two runs. Its place is its own in its run, and as many behind as come before it in the other.
 extern "C" __global__ void __launch_bounds__(256) topk_merge(const Arguments s, const Choice c, TABLE) {
+    begin();
     uint e = blockIdx.x * 256 + threadIdx.x;
     if (e >= s.units) {
         return;
@@ -555,6 +560,7 @@ INLINE void normalise(const Arguments &s, const Choice &c) {
 
 #define ROWS(NAME, SOFT, WHOLE) \
     extern "C" __global__ void __launch_bounds__(512) NAME(const Arguments s, const Choice c, TABLE) { \
+        begin(); \
         normalise<SOFT, WHOLE>(s, c); \
     }
 

@@ -281,6 +281,7 @@ INLINE void product(const Product &p, const uint has, const Table &t) {
 
 // Adds stored blocks: `own` result vectors per block of threads. Equally many threads fetch each vector.
 extern "C" __global__ void __launch_bounds__(256) matmul_merge(const Product p, const uint has, const uint own, TABLE table) {
+    begin();
     const uint MERGED = 4;
 #ifdef __CUDA_ARCH__
     __shared__ float4 pool[MERGED * 256];
@@ -314,6 +315,7 @@ extern "C" __global__ void __launch_bounds__(256) matmul_merge(const Product p, 
 
 // Computes blocks of the product of two vectors, one per thread.
 extern "C" __global__ void __launch_bounds__(64) matmul_vectors(const Product p, const uint has, const uint, TABLE) {
+    begin();
     uint block = blockIdx.x * 64 + threadIdx.x, start = block * K_BLOCK;
     if (block > (p.k - 1) / K_BLOCK) {
         return;
@@ -335,6 +337,7 @@ extern "C" __global__ void __launch_bounds__(64) matmul_vectors(const Product p,
 
 // At most four rows, with B's rows contiguous: each thread has one column, and B skips shared memory.
 extern "C" __global__ void __launch_bounds__(128) matmul_4x128(const Product p, const uint has, const uint, TABLE t) {
+    begin();
     // Rows of B in flight at a time.
     const uint MANY = 32;
 #ifdef __CUDA_ARCH__
@@ -402,6 +405,7 @@ extern "C" __global__ void __launch_bounds__(128) matmul_4x128(const Product p, 
 // One row, with B's rows contiguous: each thread has one column of one K block at a time, and a block of threads has 32 columns. Its
 // warps share out the K blocks, up to 16 at a time, so that nothing has to be merged later.
 extern "C" __global__ void __launch_bounds__(512) matmul_1x32(const Product p, const uint has, const uint, TABLE t) {
+    begin();
     // Rows of B in flight at a time.
     const uint MANY = 64;
 #ifdef __CUDA_ARCH__
@@ -458,6 +462,7 @@ extern "C" __global__ void __launch_bounds__(512) matmul_1x32(const Product p, c
 
 #define KERNEL(NAME, TM, TN, LM, LN, WM, WN, BK, LEAST) \
     extern "C" __global__ void __launch_bounds__(32 * WM * WN, LEAST) NAME(const Product p, const uint has, const uint, TABLE t) { \
+        begin(); \
         product<TM, TN, LM, LN, WM, WN, BK>(p, has, t); \
     }
 

@@ -28,13 +28,13 @@ struct Arguments {
     uint rows;
 };
 
-// As specialization constants elsewhere. `function`: 0 copy, 1 gather, 2 check, 3 collect, 4 transpose, 5 cast, 6 gather along an axis, 7 compare, 8 select. `bytes` of a
-// unit: 1, 2, 4 or 16, of an element in a transposition: 2, 4 or 8. `kind`: dtype::DType's number of ids, or of what is compared. `from`, `to`: those of a cast.
+// As specialization constants elsewhere. `function`: 0 copy, 1 gather, 2 check, 3 collect, 4 transpose, 5 cast, 6 gather along an axis, 7 compare, 8 select,
+// 9 heads, where `kind` is 1 if rope's pairs are neighbours. `bytes` of a unit: 1, 2, 4 or 16, of an element in a transposition: 2, 4 or 8. `kind`: dtype::DType's number of ids, or of what is compared. `from`, `to`: those of a cast.
 struct Choice {
     uint function, bytes, kind, from, to, vector;
 };
 
-const uint GATHER = 1, COLLECT = 3, ALONG = 6;
+const uint GATHER = 1, COLLECT = 3, ALONG = 6, HEADS = 9;
 const uint F32 = 0, F16 = 1, BF16 = 2, I32 = 3, I64 = 4, U32 = 5, BOOL = 6, U8 = 7;
 // Ids that a block of threads checks.
 const uint CHECKED = 16384;
@@ -53,6 +53,7 @@ INLINE ulong64 id(const Arguments &s, const uint kind, const uint i) {
 // Looks for the first id outside the table: among CHECKED of them, or among what such blocks found. The complement of its position
 // goes to y.
 extern "C" __global__ void __launch_bounds__(256) check(const Arguments s, const Choice c, TABLE t) {
+    begin();
 #ifdef __CUDA_ARCH__
     __shared__ uint worst;
 #else
@@ -110,6 +111,7 @@ INLINE void copy_units(const Arguments &s, const uint first, const size_t (&from
 
 // Rows are found by strides, or by ids.
 extern "C" __global__ void __launch_bounds__(256) copy(const Arguments s, const Choice c, TABLE t) {
+    begin();
     if ((c.function == GATHER || c.function == ALONG) && *s.flag != 0) {
         return;
     }
@@ -181,6 +183,7 @@ INLINE void exchange(const Arguments &s, const size_t of_x, const size_t of_y, c
 
 // Two axes exchanged: y[i][j] = x[j][i], for each index of the axes around them.
 extern "C" __global__ void __launch_bounds__(256) transpose(const Arguments s, const Choice c, TABLE t) {
+    begin();
     uint column = threadIdx.x % 32, rest = blockIdx.x / s.n_squares, j0 = (blockIdx.x - rest * s.n_squares) * 32;
     uint other = rest / s.m_squares, i0 = (rest - other * s.m_squares) * 32;
     size_t of_x = min(i0 + column, s.m - 1), of_y = j0 + column;
@@ -231,6 +234,7 @@ INLINE ulong64 convert(const uint from, const uint to, const ulong64 v) {
 }
 
 extern "C" __global__ void __launch_bounds__(256) cast(const Arguments s, const Choice c, TABLE t) {
+    begin();
     uint first = blockIdx.x * 1024 + threadIdx.x;
     bool short_from = c.from == F16 || c.from == BF16, short_to = c.to == F16 || c.to == BF16;
     if (first >= s.n) {
@@ -308,6 +312,7 @@ INLINE long long key(const uint kind, const void *of, const size_t i, bool &unor
 }
 
 extern "C" __global__ void __launch_bounds__(256) compare(const Arguments s, const Choice c, TABLE t) {
+    begin();
     uint first = blockIdx.x * 1024 + threadIdx.x;
 #pragma unroll 1
     for (uint i = first; i < s.n && i < first + 1024; i += 256) {
@@ -325,7 +330,84 @@ INLINE void select_unit(const Arguments &s, const bool is_x, const size_t from, 
     static_cast<UNIT *>(s.y)[to] = static_cast<const UNIT *>(is_x ? s.x : s.ids)[from];
 }
 
+// Parts of rows, each of some heads of `inner` elements. `n`: the heads of all parts, of which a block of threads has one of a row.
+// Copies them, turns them by rope, whose cosines and sines are at `x` and `ids`, and puts them to those of `m` positions whose bool of
+// the row at `flag` is true. The table has for each part: addresses of its first row, of the copies, of what is turned, of the positions;
+// its heads; the elements from one row to the next.
+INLINE void heads(const Arguments &s, const uint interleaved, const Table &t) {
+    const uint WORDS = 10, AT_ONCE = 16;
+#ifdef __CUDA_ARCH__
+    __shared__ float4 of_head[64];
+#else
+    float4 *of_head = pool;
+#endif
+    uint row = blockIdx.x / s.n, head = blockIdx.x % s.n, width = s.inner, e = threadIdx.x;
+    const uint *part = t.words;
+    while (head >= part[8]) {
+        head -= part[8];
+        part += WORDS;
+    }
+    float *of[4];
+#pragma unroll
+    for (uint i = 0; i < 4; i++) {
+        of[i] = reinterpret_cast<float *>(ulong64(part[2 * i + 1]) << 32 | part[2 * i]);
+    }
+    // The first bools travel meanwhile.
+    const uint4 *flags = reinterpret_cast<const uint4 *>(reinterpret_cast<const unsigned char *>(s.flag) + size_t(row) * s.m);
+    uint4 chosen = make_uint4(0, 0, 0, 0);
+    if (of[3] && AT_ONCE * e < s.m) {
+        chosen = flags[e];
+    }
+    size_t line = size_t(row) * part[8] + head, to = line * width + e;
+    if (e < width) {
+        const float *x = of[0] + size_t(row) * part[9] + head * width;
+        float v = x[e];
+        if (of[1]) {
+            of[1][to] = v;
+        }
+        if (of[2]) {
+            uint half = width / 2, pair = interleaved ? e / 2 : e % half, apart = interleaved ? 1 : half;
+            bool second = interleaved ? e & 1 : e >= half;
+            v = v * static_cast<const float *>(s.x)[row * half + pair];
+            float other = x[second ? e - apart : e + apart] * static_cast<const float *>(s.ids)[row * half + pair];
+            v = second ? v + other : v - other;
+            v = (bits(v) & MAGNITUDE) > INFINITY ? of_bits(NAN) : v;
+            of[2][to] = v;
+        }
+        reinterpret_cast<float *>(of_head)[e] = v;
+    }
+    __syncthreads();
+    if (!of[3]) {
+        return;
+    }
+#pragma unroll 1
+    for (uint first = AT_ONCE * e; first < s.m; first += AT_ONCE * 256) {
+        if (first >= AT_ONCE * 256) {
+            chosen = flags[first / AT_ONCE];
+        }
+        uint words[4] = {chosen.x, chosen.y, chosen.z, chosen.w};
+#pragma unroll 1
+        for (uint i = 0; i < AT_ONCE && (words[0] | words[1] | words[2] | words[3]); i++) {
+            if (words[0] & 255) {
+                float4 *position = reinterpret_cast<float4 *>(of[3] + (line * s.m + first + i) * width);
+#pragma unroll 4
+                for (uint j = 0; j < width / 4; j++) {
+                    position[j] = of_head[j];
+                }
+            }
+            words[0] = words[0] >> 8 | words[1] << 24;
+            words[1] = words[1] >> 8 | words[2] << 24;
+            words[2] = words[2] >> 8 | words[3] << 24;
+            words[3] >>= 8;
+        }
+    }
+}
+
 extern "C" __global__ void __launch_bounds__(256) select_units(const Arguments s, const Choice c, TABLE t) {
+    begin();
+    if (c.function == HEADS) {
+        return heads(s, c.kind, t);
+    }
     if (s.rows != 0) {
         // In place, 16 threads look at the bool of so many neighbours.
         uint sixteenth = (blockIdx.x * 256 + threadIdx.x) / 16, first = sixteenth * s.rows;

@@ -35,9 +35,11 @@ struct Product {
     uint rows, first;
     // Elements of x; units; blocks of threads, which share the rows of the matrix.
     uint count;
-    // With few rows: what x is made of. CUT: rows are cut already; if not, `q` has their f32, the ones that a function is applied to,
-    // and `q_numbers` what they are multiplied by. The rows are stored at `made`, if it is there. `w` has rows that are added to the
-    // result, and `w_numbers` where the sum goes.
+    // What x is made of. CUT: rows are cut already, or x is there. If not, the rows are stored at `made`, if it is there.
+    // With few rows: `q` has the f32 that a function is applied to, and `q_numbers` what they are multiplied by.
+    // To cut: these are at `from` and `w`, with `rows` and `first` elements from one row to the next; `y` and `w_numbers` are where
+    // copies of them go, if anywhere.
+    // A product of few rows: `w` has rows that are added to the result, and `w_numbers` where the sum goes.
     uint origin;
     float eps;
     float *made;
@@ -100,32 +102,21 @@ INLINE Four cut_four(const float (&x)[4], const uint format, uint *maxima) {
     return four;
 }
 
-// Cuts 512 elements of x.
-extern "C" __global__ void __launch_bounds__(128) quantized_cut(const Product p, const uint format, const uint, TABLE) {
-    uint thread = threadIdx.x, first = blockIdx.x * 512 + thread * 4;
-    bool there = first < p.count;
-    float x[4];
-#pragma unroll
-    for (uint i = 0; i < 4; i++) {
-        x[i] = there ? static_cast<const float *>(p.from)[first + i] : 0.0f;
-    }
-    Four four = cut_four(x, format, WORDS);
-    if (there) {
-        reinterpret_cast<uint *>(p.q)[first / 4] = four.word;
-        if (thread % 8 == 0) {
-            p.q_numbers[first / 32] = make_uint2(bits(four.scale), uint(four.sum));
-        }
-    }
-}
-
 // Returns rmsnorm's factor of a row: lanes take every 32nd element of a block of 1024, warps the blocks.
 INLINE float norm_factor(const float *x, const uint n, const float eps, uint *sums) {
-    uint warp = threadIdx.x / 32, lane = threadIdx.x % 32, blocks = (n + 1023) / 1024;
+    uint warp = threadIdx.x / 32, lane = threadIdx.x % 32, blocks = (n + 1023) / 1024, first = warp * 1024 + lane;
     float sum = 0.0f;
-#pragma unroll 2
-    for (uint i = warp * 1024 + lane; i < n && i < warp * 1024 + 1024; i += 32) {
-        float u = x[i];
-        sum = sum + u * u;
+    if (warp < blocks) {
+        // All are on their way at once. Zeros behind the last one don't change the sum.
+        float u[32];
+#pragma unroll
+        for (uint i = 0; i < 32; i++) {
+            u[i] = first + 32 * i < n ? x[first + 32 * i] : 0.0f;
+        }
+#pragma unroll
+        for (uint i = 0; i < 32; i++) {
+            sum = sum + u[i] * u[i];
+        }
     }
     sum = tree(sum);
     // No thread reads any longer what was there.
@@ -148,50 +139,113 @@ INLINE float gate(const float x, const bool gelu) {
     return canonical(x * function_sigmoid(t));
 }
 
-// Makes rows of x and cuts them, to shared memory: `words` with the integers, then the numbers of units. Every block of threads makes
-// the rows that it needs, because that takes less time than a kernel of its own.
-INLINE void make_rows(const Product &p, const uint format, const uint first_x, const uint rows, uint *words) {
+// What a row of x is made of, and where it and copies of its sources are stored, if anywhere.
+struct Sources {
+    const float *x, *by;
+    float *made, *of_x, *of_by;
+};
+
+INLINE void store(float *to, const uint i, const float (&x)[4]) {
+    if (to) {
+        *reinterpret_cast<float4 *>(to + i) = make_float4(x[0], x[1], x[2], x[3]);
+    }
+}
+
+// Four elements of what a row of x is made of.
+INLINE void take_sources(float (&x)[4], float (&by)[4], const Sources &of, const uint i, const uint k) {
+    x[0] = x[1] = x[2] = x[3] = 0.0f;
+    if (i < k) {
+        take(x, of.x + i);
+        if (of.by) {
+            take(by, of.by + i);
+        }
+    }
+}
+
+// Makes a row of x and cuts it.
+INLINE void make_row(const Product &p, const Sources &of, const uint format, uint *words, uint2 *numbers) {
     const uint k = 32 * p.units;
+    float next[4], next_by[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+    take_sources(next, next_by, of, 4 * threadIdx.x, k);
+    float factor = p.origin == NORM ? norm_factor(of.x, k, p.eps, WORDS) : 1.0f;
 #pragma unroll 1
-    for (uint r = 0; r < rows; r++) {
-        const size_t first = size_t(first_x + r) * k;
-        const float *from = reinterpret_cast<const float *>(p.q) + first;
-        const float *by = reinterpret_cast<const float *>(p.q_numbers) + (p.origin == NORM ? 0 : first);
-        float *made = blockIdx.x == 0 && p.made ? p.made + first : nullptr;
-        float factor = p.origin == NORM ? norm_factor(from, k, p.eps, WORDS) : 1.0f;
-#pragma unroll 1
-        for (uint begin = 0; begin < k; begin += 4 * THREADS) {
-            uint i = begin + 4 * threadIdx.x;
-            float x[4] = {0.0f, 0.0f, 0.0f, 0.0f};
-            if (i < k) {
-                take(x, from + i);
-                if (p.origin != ROWS) {
-                    float y[4];
-                    take(y, by + i);
-#pragma unroll 1
-                    for (uint e = 0; e < 4; e++) {
-                        float v = p.origin == NORM ? x[0] * factor : gate(x[0], p.origin == GELU_GATE);
-                        v = canonical(v * y[0]);
-                        x[0] = x[1], x[1] = x[2], x[2] = x[3], x[3] = v;
-                        y[0] = y[1], y[1] = y[2], y[2] = y[3];
-                    }
-                    if (made) {
-                        *reinterpret_cast<float4 *>(made + i) = make_float4(x[0], x[1], x[2], x[3]);
-                    }
+    for (uint begin = 0; begin < k; begin += 4 * THREADS) {
+        uint i = begin + 4 * threadIdx.x;
+        float x[4], by[4];
+#pragma unroll
+        for (uint e = 0; e < 4; e++) {
+            x[e] = next[e];
+            by[e] = next_by[e];
+        }
+        // The next ones travel meanwhile.
+        take_sources(next, next_by, of, i + 4 * THREADS, k);
+        if (i < k) {
+            store(of.of_x, i, x);
+            store(of.of_by, i, by);
+            if (p.origin != ROWS) {
+                // One after the other, four functions would wait for each step of each other.
+#pragma unroll
+                for (uint e = 0; e < 4; e++) {
+                    float v = p.origin == NORM ? x[e] * factor : gate(x[e], p.origin == GELU_GATE);
+                    x[e] = canonical(v * by[e]);
                 }
+                store(of.made, i, x);
             }
-            Four four = cut_four(x, format, WORDS);
-            if (i < k) {
-                words[r * 8 * p.units + i / 4] = four.word;
-                if (threadIdx.x % 8 == 0) {
-                    uint *number = words + rows * 8 * p.units + 2 * (r * p.units + i / 32);
-                    number[0] = bits(four.scale);
-                    number[1] = uint(four.sum);
-                }
+        }
+        Four four = cut_four(x, format, WORDS);
+        if (i < k) {
+            words[i / 4] = four.word;
+            if (threadIdx.x % 8 == 0) {
+                numbers[i / 32] = make_uint2(bits(four.scale), uint(four.sum));
             }
         }
     }
+}
+
+// Makes rows of x and cuts them, to shared memory: `words` with the integers, then the numbers of units. Every block of threads makes
+// the rows that it needs, because that takes less time than a kernel of its own.
+INLINE void make_rows(const Product &p, const uint format, const uint first_x, const uint rows, uint *words) {
+    uint2 *numbers = reinterpret_cast<uint2 *>(words + rows * 8 * p.units);
+#pragma unroll 1
+    for (uint r = 0; r < rows; r++) {
+        const size_t first = size_t(first_x + r) * 32 * p.units;
+        float *made = blockIdx.x == 0 && p.made ? p.made + first : nullptr;
+        const float *by = reinterpret_cast<const float *>(p.q_numbers);
+        by = by && p.origin != NORM ? by + first : by;
+        Sources of = {reinterpret_cast<const float *>(p.q) + first, by, made, nullptr, nullptr};
+        make_row(p, of, format, words + r * 8 * p.units, numbers + r * p.units);
+    }
     __syncthreads();
+}
+
+// Cuts 512 elements of x, or makes a row of x and cuts it.
+extern "C" __global__ void __launch_bounds__(128) quantized_cut(const Product p, const uint format, const uint, TABLE) {
+    begin();
+    uint thread = threadIdx.x;
+    if (p.origin != CUT) {
+        uint row = blockIdx.x, units = row * p.units;
+        size_t first = 32 * size_t(units);
+        const float *x = static_cast<const float *>(p.from) + size_t(row) * p.rows;
+        const float *by = reinterpret_cast<const float *>(p.w) + size_t(row) * p.first;
+        float *of_by = reinterpret_cast<float *>(p.w_numbers);
+        Sources of = {x, by, p.made + first, p.y ? p.y + first : nullptr, of_by ? of_by + first : nullptr};
+        make_row(p, of, format, reinterpret_cast<uint *>(p.q) + 8 * size_t(units), p.q_numbers + units);
+        return;
+    }
+    uint first = blockIdx.x * 512 + thread * 4;
+    bool there = first < p.count;
+    float x[4];
+#pragma unroll
+    for (uint i = 0; i < 4; i++) {
+        x[i] = there ? static_cast<const float *>(p.from)[first + i] : 0.0f;
+    }
+    Four four = cut_four(x, format, WORDS);
+    if (there) {
+        reinterpret_cast<uint *>(p.q)[first / 4] = four.word;
+        if (thread % 8 == 0) {
+            p.q_numbers[first / 32] = make_uint2(bits(four.scale), uint(four.sum));
+        }
+    }
 }
 
 // The pieces of 16 bytes that a thread copies to shared memory: up to three, as 128 units have at most 4,352 bytes, anywhere.
@@ -216,6 +270,15 @@ INLINE Pieces fetch_blocks(const void *from, const uint start, const uint bytes)
     return of;
 }
 
+// Brings to the L2 cache what `fetch_blocks` reads.
+INLINE void announce_blocks(const void *from, const uint start, const uint bytes) {
+#if __CUDA_ARCH__ >= 900
+    for (uint at = 128 * threadIdx.x; at < bytes; at += 128 * THREADS) {
+        asm volatile("prefetch.global.L2 [%0];" ::"l"(static_cast<const char *>(from) + start + at));
+    }
+#endif
+}
+
 INLINE void put(const Pieces &of) {
 #pragma unroll
     for (uint i = 0; i < 3; i++) {
@@ -236,18 +299,15 @@ extern "C" __global__ void __launch_bounds__(128) quantized_few(const Product p,
     uint thread = threadIdx.x, span = max(min(p.units, THREADS), 1u), whole = THREADS / span;
     uint first_x = blockIdx.y * most_x, rows_x = min(p.m - first_x, most_x);
     uint groups = (p.n + whole - 1) / whole, of_block = units_of(format), bytes = bytes_of(format);
+    uint first_row = blockIdx.x * whole, first_bytes = first_row * p.units / of_block * bytes;
+    announce_blocks(p.from, first_bytes, min(p.n - first_row, whole) * span / of_block * bytes);
+    begin();
     bool minima = has_minima(format);
     uint next_group = blockIdx.x, next_step = 0, group = groups, step = 0;
     Pieces next;
     float held = 0.0f;
     const uint4 *q = p.q + 2 * size_t(first_x) * p.units;
     const uint2 *q_numbers = p.q_numbers + size_t(first_x) * p.units;
-    if (p.origin != CUT) {
-        uint *words = WORDS + RAWS + most_x * 4 * PITCH;
-        make_rows(p, format, first_x, rows_x, words);
-        q = reinterpret_cast<const uint4 *>(words);
-        q_numbers = reinterpret_cast<const uint2 *>(words + rows_x * 8 * p.units);
-    }
     // One round more than there are steps: the first only fetches.
 #pragma unroll 1
     do {
@@ -271,12 +331,20 @@ extern "C" __global__ void __launch_bounds__(128) quantized_few(const Product p,
             }
         }
         if (first_round) {
+            // Rows are made while the blocks travel.
+            if (p.origin != CUT) {
+                uint *words = WORDS + RAWS + most_x * 4 * PITCH;
+                make_rows(p, format, first_x, rows_x, words);
+                q = reinterpret_cast<const uint4 *>(words);
+                q_numbers = reinterpret_cast<const uint2 *>(words + rows_x * 8 * p.units);
+            }
             continue;
         }
         if (thread < rows * here) {
             Unpacked unit = unpack(format, offset + thread / of_block * bytes, thread % of_block);
             uint of_x = first_unit + thread % span;
-#pragma unroll 1
+            // Rows of x are on their way at once.
+#pragma unroll 4
             for (uint r = 0; r < rows_x; r++, of_x += p.units) {
                 uint4 low = q[2 * of_x], high = q[2 * of_x + 1];
                 uint2 numbers = q_numbers[of_x];
@@ -300,17 +368,20 @@ extern "C" __global__ void __launch_bounds__(128) quantized_few(const Product p,
             uint first = line % rows * span + 8 * chunk, there = min(here - 8 * chunk, 8u);
             float p_ = 0.0f;
             int sum = 0, of_minima = 0;
-#pragma unroll 1
-            for (uint i = 0; i < there; i++) {
-                const uint *at = WORDS + place(r, 0, first + i);
-                sum += int(at[0]);
-                of_minima += minima ? int(at[2 * PITCH]) : 0;
-                if (of_block == 1 || i + 1 == there) {
-                    p_ = fmaz(float(sum), of_bits(at[PITCH]), p_);
-                    if (minima) {
-                        p_ = fmaz(float(of_minima), of_bits(at[3 * PITCH]), p_);
+            // All are on their way at once.
+#pragma unroll
+            for (uint i = 0; i < 8; i++) {
+                if (i < there) {
+                    const uint *at = WORDS + place(r, 0, first + i);
+                    sum += int(at[0]);
+                    of_minima += minima ? int(at[2 * PITCH]) : 0;
+                    if (of_block == 1 || i + 1 == there) {
+                        p_ = fmaz(float(sum), of_bits(at[PITCH]), p_);
+                        if (minima) {
+                            p_ = fmaz(float(of_minima), of_bits(at[3 * PITCH]), p_);
+                        }
+                        sum = of_minima = 0;
                     }
-                    sum = of_minima = 0;
                 }
             }
             WORDS[place(r, 0, first)] = bits(p_);
@@ -339,6 +410,7 @@ extern "C" __global__ void __launch_bounds__(128) quantized_few(const Product p,
 
 // Unpacks 128 units of a matrix, or converts them to f32.
 extern "C" __global__ void __launch_bounds__(128) quantized_convert(const Product p, const uint format, const uint values, TABLE) {
+    begin();
     uint thread = threadIdx.x, of_block = units_of(format), bytes = bytes_of(format), first = blockIdx.x * THREADS;
     uint here = min(p.count - first, THREADS);
     Pieces of = fetch_blocks(p.from, first / of_block * bytes, here / of_block * bytes);

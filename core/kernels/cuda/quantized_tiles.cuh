@@ -159,6 +159,7 @@ INLINE void tile(const Product &p, const uint format) {
 }
 
 extern "C" __global__ void __launch_bounds__(128, 4) quantized_tiles(const Product p, const uint format, const uint, TABLE) {
+    begin();
     if (units_of(format) == 1) {
         tile<false>(p, format);
     } else {

@@ -66,16 +66,19 @@ impl Step {
     }
 
     /// Whether a GPU may share kernels between this step and the next one: products with blocks cut the same rows once, a norm adds up
-    /// what it normalises, and a product with blocks makes its rows and adds to its result.
+    /// what it normalises, and a product with blocks makes its rows and adds to its result. Slices of rows, rope and `where` are one
+    /// kernel.
     pub fn shares_kernels(&self, next: &Step, graph: &Graph) -> bool {
-        let [of_next] = &next.links[..] else { return false };
         let root = |operand: Option<&Option<u32>>| operand.copied().flatten().map(|node| graph.root(node));
-        let x = root(of_next.operands.first());
-        let own = match &self.links[..] {
-            [own] => own,
-            [function, product] if of_next.op == Op::QuantizedMatmul => {
-                let gates = matches!(function.op, Op::Silu | Op::Gelu) && product.op == Op::Mul;
-                return gates && x == Some(self.result());
+        let x = root(next.links[0].operands.first());
+        let (own, of_next) = match (&self.links[..], &next.links[..]) {
+            ([own], [of_next]) => (own, of_next),
+            ([_, _], [of_next]) => {
+                return self.is_gate() && of_next.op == Op::QuantizedMatmul && x == Some(self.result());
+            }
+            ([own], [_, product]) => {
+                let read = || [x].into_iter().chain(product.operands.iter().map(|node| root(Some(node))));
+                return own.op == Op::Slice && next.is_gate() && read().any(|node| node == Some(self.result()));
             }
             _ => return false,
         };
@@ -83,13 +86,21 @@ impl Step {
             (Op::QuantizedMatmul, Op::QuantizedMatmul) => x == root(own.operands.first()),
             (Op::Add, Op::Rmsnorm | Op::Layernorm) | (Op::Rmsnorm, Op::QuantizedMatmul) => x == Some(self.result()),
             (Op::QuantizedMatmul, Op::Add) => of_next.operands.iter().flatten().any(|&node| node == self.result()),
+            (Op::Slice | Op::Rope | Op::Where, Op::Slice | Op::Rope | Op::Where) => true,
             _ => false,
         }
     }
 
-    /// Whether it is a product with blocks.
-    pub fn is_of_blocks(&self) -> bool {
-        matches!(&self.links[..], [link] if link.op == Op::QuantizedMatmul)
+    /// Whether it is a function and a product with other rows, of which a kernel makes the rows of a product with blocks.
+    fn is_gate(&self) -> bool {
+        let gates =
+            |[function, product]: [&Link; 2]| matches!(function.op, Op::Silu | Op::Gelu) && product.op == Op::Mul;
+        matches!(&self.links[..], [function, product] if gates([function, product]))
+    }
+
+    /// Whether a kernel that it shares with others may read all operands until the end of the last one.
+    pub fn reads_to_the_end(&self) -> bool {
+        matches!(&self.links[..], [link] if matches!(link.op, Op::QuantizedMatmul | Op::Slice | Op::Rope | Op::Where))
     }
 
     /// The node of the step's result.

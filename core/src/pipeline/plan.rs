@@ -166,13 +166,13 @@ impl Arrangement {
         }
     }
 
-    /// By step: the step at whose end its operands are read. On a GPU a kernel may do what several steps do around a product with
-    /// blocks, so none of their results may be where an operand of them is.
+    /// By step: the step at whose end its operands are read. On a GPU a kernel may do what several steps do, so none of their results may
+    /// be where an operand of them is.
     fn ends(&self, on_gpu: bool) -> Vec<usize> {
         let mut ends: Vec<usize> = (0..self.steps.len()).collect();
         for i in (1..self.steps.len()).rev() {
             let [a, b] = [i - 1, i].map(|i| &self.steps[i]);
-            if on_gpu && (a.is_of_blocks() || b.is_of_blocks()) && a.shares_kernels(b, &self.graph) {
+            if on_gpu && (a.reads_to_the_end() || b.reads_to_the_end()) && a.shares_kernels(b, &self.graph) {
                 ends[i - 1] = ends[i];
             }
         }

@@ -2,31 +2,13 @@
 
 use adead::Result;
 use adead_models::text;
-use adead_node_support::args::{Flag, List, Number, Size, Text, kind};
-use adead_node_support::error::{fail, guard, refused};
+use adead_node_support::args::{Flag, List, Long, Number, Size, Text};
+use adead_node_support::error::{fail, guard};
 use adead_node_support::task::{Job, promise};
-use napi::bindgen_prelude::{AsyncTask, BigInt, FromNapiValue, Object, Unknown};
-use napi::{Env, JsValue, ValueType, sys};
+use napi::bindgen_prelude::{AsyncTask, Object, Unknown};
+use napi::{Env, JsValue};
 use napi_derive::napi;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
-
-/// A number of 64 bits: a bigint, or a number up to 2⁵³ - 1.
-#[derive(Clone, Copy)]
-pub struct Long(u64);
-
-impl FromNapiValue for Long {
-    unsafe fn from_napi_value(env: sys::napi_env, value: sys::napi_value) -> napi::Result<Long> {
-        if kind(env, value) != ValueType::BigInt {
-            // SAFETY: the caller's guarantee is passed on.
-            return unsafe { Size::from_napi_value(env, value) }.map(|size| Long(size.0 as u64));
-        }
-        // SAFETY: as above.
-        match unsafe { BigInt::from_napi_value(env, value) }?.get_u64() {
-            (false, number, true) => Ok(Long(number)),
-            _ => Err(refused(env, "a bigint must be from 0 to 2^64 - 1")),
-        }
-    }
-}
 
 /// How text is generated.
 #[napi(object, object_to_js = false)]

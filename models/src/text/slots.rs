@@ -20,7 +20,7 @@ pub(crate) struct Slots {
     capacity: usize,
     heads: usize,
     width: usize,
-    /// On the device: what clears a head's keys or values.
+    /// On the device: what clears a sequence's keys or values.
     zeros: Tensor,
     places: Mutex<Vec<Place>>,
 }
@@ -117,7 +117,7 @@ impl Slots {
             to.output(logits)?;
             to.output(greatest)?;
         }
-        let zeros = Tensor::zeros(DType::F32, &[capacity, head_width])?;
+        let zeros = Tensor::zeros(DType::F32, &[kv_heads * capacity, head_width])?;
         let zeros = context.to(&zeros, &context.device_info().id)?;
         let places = Mutex::new(vec![Place::default(); count]);
         Ok(Slots { compiled: to.compile()?, count, capacity, heads: kv_heads, width: head_width, zeros, places })
@@ -200,9 +200,11 @@ impl Slot {
             }
         }
         if used {
-            let rest = zeros.rows(0, capacity - length)?;
+            // Without tokens the heads are one piece.
+            let pieces = if length == 0 { 1 } else { *heads };
+            let rest = zeros.rows(0, heads / pieces * capacity - length)?;
             for state in 0..compiled.states().len() {
-                for head in 0..*heads {
+                for head in 0..pieces {
                     compiled.write_state(state, first(head) + length * width, &rest)?;
                 }
             }

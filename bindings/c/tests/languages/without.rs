@@ -8,7 +8,7 @@ const MINIMAL: (&str, &str) = ("a minimal build", "without ADEAD_MINIMAL");
 const PLAIN: (&str, &str) = ("a build", "with ADEAD_GRADIENTS");
 
 /// Each source, the feature that it needs, and what a build without that feature says.
-const LACKING: [(&str, &str, (&str, &str), &str); 11] = [
+const LACKING: [(&str, &str, (&str, &str), &str); 12] = [
     ("compile", "compilers", MINIMAL, "no compilers"),
     ("flat", "flat", MINIMAL, "no matrices as numbers"),
     ("gradients", "autograd", PLAIN, "no gradients"),
@@ -19,6 +19,7 @@ const LACKING: [(&str, &str, (&str, &str), &str); 11] = [
     ("overlap", "overlap", MINIMAL, "no batches"),
     ("profile", "profile", MINIMAL, "no profiler"),
     ("program", "programs", MINIMAL, "no programs"),
+    ("random", "random", MINIMAL, "no random tensors"),
     ("safetensors", "nn", MINIMAL, "no layers"),
 ];
 

@@ -2,7 +2,7 @@
 
 use crate::error::refused;
 use adead::MAX_RANK;
-use napi::bindgen_prelude::{ClassInstance, FromNapiValue, JavaScriptClassExt, MaybeTypeTag, Object, Unknown};
+use napi::bindgen_prelude::{BigInt, ClassInstance, FromNapiValue, JavaScriptClassExt, MaybeTypeTag, Object, Unknown};
 use napi::{Env, ValueType, sys};
 use smallvec::SmallVec;
 use std::ops::Deref;
@@ -233,5 +233,23 @@ impl FromNapiValue for Fields {
         }
         // SAFETY: the caller's guarantee is passed on.
         unsafe { Object::from_napi_value(env, value) }.map(Fields)
+    }
+}
+
+/// A number of 64 bits: a bigint, or a number up to 2⁵³ - 1.
+#[derive(Clone, Copy)]
+pub struct Long(pub u64);
+
+impl FromNapiValue for Long {
+    unsafe fn from_napi_value(env: sys::napi_env, value: sys::napi_value) -> napi::Result<Long> {
+        if kind(env, value) != ValueType::BigInt {
+            // SAFETY: the caller's guarantee is passed on.
+            return unsafe { Size::from_napi_value(env, value) }.map(|size| Long(size.0 as u64));
+        }
+        // SAFETY: as above.
+        match unsafe { BigInt::from_napi_value(env, value) }?.get_u64() {
+            (false, number, true) => Ok(Long(number)),
+            _ => Err(refused(env, "a bigint must be from 0 to 2^64 - 1")),
+        }
     }
 }

@@ -133,6 +133,8 @@ table! {
         graph_exec_destroy = cuGraphExecDestroy(Handle);
     }
     optional {
+        // CUDA 11.8.
+        launch_with = cuLaunchKernelEx(*const LaunchConfig, Handle, *mut *mut c_void, *mut *mut c_void);
         // CUDA 12.4.
         function_parameter = cuFuncGetParamInfo(Handle, usize, *mut usize, *mut usize);
         module_function_count = cuModuleGetFunctionCount(*mut c_uint, Handle);
@@ -141,6 +143,34 @@ table! {
         function_name = cuFuncGetName(*mut *const c_char, Handle);
     }
 }
+
+/// How a kernel is launched: `CUlaunchConfig`.
+#[repr(C)]
+pub struct LaunchConfig {
+    pub grid: [u32; 3],
+    pub block: [u32; 3],
+    pub shared_bytes: u32,
+    pub stream: Handle,
+    pub attributes: *const LaunchAttribute,
+    pub attribute_count: u32,
+}
+
+/// `CUlaunchAttribute`: a number, and a value of the kind that it has.
+#[repr(C)]
+pub struct LaunchAttribute {
+    id: u32,
+    padding: u32,
+    value: [u64; 8],
+}
+
+impl LaunchAttribute {
+    /// `CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION`: the kernel may start while the one before it in the stream runs.
+    pub const STARTS_EARLY: LaunchAttribute = LaunchAttribute { id: 6, padding: 0, value: [1, 0, 0, 0, 0, 0, 0, 0] };
+}
+
+/// `cuLaunchKernelEx`.
+pub type LaunchWith =
+    unsafe extern "system" fn(*const LaunchConfig, Handle, *mut *mut c_void, *mut *mut c_void) -> c_int;
 
 /// Results that adead handles. It only names all others in errors.
 pub mod code {

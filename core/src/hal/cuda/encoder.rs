@@ -1,6 +1,6 @@
 //! How an operation's kernels get into a stream.
 
-use super::kernels::{CONSTANTS, Launch};
+use super::kernels::{CONSTANTS, Function, Launch};
 use super::shared::Entered;
 use super::stream::{CudaStream, of_device};
 use crate::error::{Result, fail};
@@ -20,7 +20,7 @@ pub struct CudaEncoder<'a> {
 /// A kernel with its parameters: push constants, padded to a multiple of eight bytes as structures with addresses are,
 /// then its own constants, then the table.
 struct Step {
-    function: super::api::Handle,
+    function: Function,
     launch: Launch,
     words: [u32; MOST],
     count: usize,

@@ -8,6 +8,7 @@ use crate::error::{Result, fail};
 use crate::hal::DeviceKind;
 use crate::hal::lowering::Kernels;
 use crate::hal::lzma::unpack;
+use std::ops::Range;
 use std::sync::OnceLock;
 
 /// The machine code of all families, and their PTX. Families share instructions and texts, so together they take less room.
@@ -34,9 +35,17 @@ pub fn images(physical: &Physical, kernels: Kernels) -> impl Iterator<Item = Ima
     // everywhere.
     let compiled = PLACES.0.get(kernels as usize).is_some_and(|machine| !machine.is_empty());
     let ptx_alone = !compiled || physical.info.kind == DeviceKind::Integrated || physical.driver.forces_ptx;
-    let latest = |list: &[u32], least: u32| list.iter().rposition(|&of| least <= of && of <= capability);
-    let machine = latest(&MACHINE_CODE, capability / 10 * 10).filter(|_| !ptx_alone).map(Image::MachineCode);
-    machine.into_iter().chain(latest(&PTX, 0).map(Image::Ptx))
+    let least = capability / 10 * 10;
+    let machine = MACHINE_CODE.iter().rposition(|&of| least <= of && of <= capability);
+    let text = (0..PTX.len()).rfind(|&place| PTX[place] <= capability && text_of(kernels, place).is_some());
+    machine.filter(|_| !ptx_alone).map(Image::MachineCode).into_iter().chain(text.map(Image::Ptx))
+}
+
+/// Where a family's text for an architecture is in [`TEXTS`], if there is one.
+fn text_of(kernels: Kernels, place: usize) -> Option<Range<usize>> {
+    let at = kernels as usize * PTX.len() + place;
+    let (from, to) = (if at == 0 { 0 } else { *PLACES.1.get(at - 1)? }, *PLACES.1.get(at)?);
+    (from < to).then_some(from..to)
 }
 
 impl Image {
@@ -46,6 +55,15 @@ impl Image {
             Image::MachineCode(place) => format!("sm_{}.cubin", MACHINE_CODE[place]),
             Image::Ptx(place) => format!("compute_{}.ptx", PTX[place]),
         }
+    }
+
+    /// Whether its kernels wait themselves for the kernel before them, so that they may be started while it runs.
+    pub fn waits(self) -> bool {
+        let capability = match self {
+            Image::MachineCode(place) => MACHINE_CODE[place],
+            Image::Ptx(place) => PTX[place],
+        };
+        capability >= 90
     }
 
     /// Returns its bytes for a family that has it, unpacked once per process.
@@ -68,10 +86,8 @@ impl Image {
             }
             Image::Ptx(place) => {
                 let text = || {
-                    let at = family * PTX.len() + place;
-                    let from = if at == 0 { 0 } else { *PLACES.1.get(at - 1)? };
                     let all = PACKED.get_or_init(|| unpack(TEXTS)).as_deref()?;
-                    all.get(from..*PLACES.1.get(at)?).map(absolute)
+                    all.get(text_of(kernels, place)?).map(absolute)
                 };
                 PTX_OF.get(family)?.get(place)?.get_or_init(text).as_deref()
             }
@@ -85,7 +101,7 @@ impl Image {
 
 #[cfg(test)]
 mod tests {
-    use super::super::architectures::COMPILED;
+    use super::super::architectures::has_machine_code;
     use super::*;
     use crate::hal::cuda::fake::{Card, Fake};
     use crate::hal::cuda::physical::enumerate;
@@ -101,8 +117,10 @@ mod tests {
             (Kernels::Moves, "moves"),
             (Kernels::Quantized, "quantized"),
         ] {
-            let machine = (0..MACHINE_CODE.len()).filter(|_| COMPILED.contains(&family)).map(Image::MachineCode);
-            for image in machine.chain((0..PTX.len()).map(Image::Ptx)) {
+            let compiled = has_machine_code(family, cfg!(feature = "machine-code"));
+            let machine = (0..MACHINE_CODE.len()).filter(|_| compiled).map(Image::MachineCode);
+            let texts = (0..PTX.len()).filter(|&place| text_of(kernels, place).is_some()).map(Image::Ptx);
+            for image in machine.chain(texts) {
                 let name = image.name();
                 let path = format!("{}/kernels/cuda/generated/{family}.{name}", env!("CARGO_MANIFEST_DIR"));
                 // The file, followed by zeros.
@@ -114,6 +132,7 @@ mod tests {
         assert!(Image::MachineCode(0).bytes(Kernels::Lines).is_err());
     }
 
+    #[cfg(feature = "machine-code")]
     #[test]
     fn every_gpu_has_the_best_that_it_runs() {
         let family = |card: Card, kernels| {
@@ -139,7 +158,11 @@ mod tests {
             assert_eq!(of(Card { capability, ..Card::default() }), expected, "{capability}");
         }
         for kernels in [Kernels::Lines, Kernels::Moves, Kernels::Quantized] {
-            assert_eq!(family(Card { capability: 90, ..Card::default() }, kernels), ["compute_80.ptx"]);
+            for (capability, expected) in
+                [(75, "compute_70.ptx"), (89, "compute_80.ptx"), (90, "compute_90.ptx"), (120, "compute_90.ptx")]
+            {
+                assert_eq!(family(Card { capability, ..Card::default() }, kernels), [expected]);
+            }
         }
         // Jetson's GPUs are not cards, although their numbers lie between those of cards.
         assert_eq!(of(Card { capability: 87, integrated: true, ..Card::default() }), ["compute_80.ptx"]);

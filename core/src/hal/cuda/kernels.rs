@@ -21,8 +21,26 @@ pub struct Modules {
 
 #[derive(Default)]
 struct Loaded {
-    modules: [Option<Handle>; Kernels::COUNT],
-    functions: Vec<(&'static CStr, Handle)>,
+    modules: [Option<Module>; Kernels::COUNT],
+    functions: Vec<(&'static CStr, Function)>,
+}
+
+#[derive(Clone, Copy)]
+struct Module {
+    handle: Handle,
+    waits: bool,
+}
+
+/// A kernel of a module.
+#[derive(Clone, Copy, Debug)]
+pub struct Function {
+    pub handle: Handle,
+    /// Whether it waits itself for the kernel before it, so that it may be started while that one runs.
+    pub waits: bool,
+}
+
+impl Function {
+    pub const NONE: Function = Function { handle: ptr::null_mut(), waits: false };
 }
 
 // SAFETY: any thread may use the handles.
@@ -154,7 +172,7 @@ impl Launch {
                     2 | 3 => c"check",
                     4 => c"transpose",
                     7 => c"compare",
-                    8 => c"select_units",
+                    8 | 9 => c"select_units",
                     _ => c"cast",
                 };
                 launch.take(constants);
@@ -404,20 +422,20 @@ impl Modules {
     }
 
     /// Returns a function of a family, and lets it use all shared memory of a block.
-    pub fn function(&self, shared: &Shared, kernels: Kernels, name: &'static CStr) -> Result<Handle> {
+    pub fn function(&self, shared: &Shared, kernels: Kernels, name: &'static CStr) -> Result<Function> {
         let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(&(_, function)) = loaded.functions.iter().find(|(known, _)| ptr::eq(*known, name)) {
             return Ok(function);
         }
         let _entered = shared.enter()?;
         let api = shared.api();
-        let module = match loaded.modules[kernels as usize] {
+        let Module { handle, waits } = match loaded.modules[kernels as usize] {
             Some(module) => module,
             None => *loaded.modules[kernels as usize].insert(load(shared, kernels)?),
         };
         let mut function = ptr::null_mut();
         // SAFETY: a module of this device, and the call writes one handle.
-        shared.check(unsafe { (api.module_function)(&mut function, module, name.as_ptr()) }, "finding a kernel")?;
+        shared.check(unsafe { (api.module_function)(&mut function, handle, name.as_ptr()) }, "finding a kernel")?;
         let [usual, most] = shared.physical.shared_memory;
         if most > usual {
             let mut fixed = 0;
@@ -430,6 +448,7 @@ impl Modules {
             };
             shared.check(result, "giving a kernel shared memory")?;
         }
+        let function = Function { handle: function, waits };
         loaded.functions.push((name, function));
         Ok(function)
     }
@@ -440,13 +459,13 @@ impl Modules {
         let Some(_entered) = shared.enter_to_destroy() else { return };
         for module in loaded.modules.into_iter().flatten() {
             // SAFETY: no work uses the module any more.
-            let _ = unsafe { (shared.api().module_unload)(module) };
+            let _ = unsafe { (shared.api().module_unload)(module.handle) };
         }
     }
 }
 
 /// Loads a family's module: the best image that the driver accepts.
-fn load(shared: &Shared, kernels: Kernels) -> Result<Handle> {
+fn load(shared: &Shared, kernels: Kernels) -> Result<Module> {
     let mut images = images(&shared.physical, kernels).peekable();
     while let Some(image) = images.next() {
         let bytes = image.bytes(kernels)?;
@@ -462,7 +481,10 @@ fn load(shared: &Shared, kernels: Kernels) -> Result<Handle> {
         match result {
             // A driver older than the compiler refuses the machine code.
             code::INVALID_IMAGE | code::NO_BINARY_FOR_GPU if images.peek().is_some() => {}
-            result => return shared.check(result, "loading the operations' kernels").map(|()| module),
+            result => {
+                shared.check(result, "loading the operations' kernels")?;
+                return Ok(Module { handle: module, waits: image.waits() });
+            }
         }
     }
     fail!(Internal, "there are no kernels for {}", shared.physical.info.arch)
@@ -473,13 +495,14 @@ const STATIC_SHARED_MEMORY: i32 = 1;
 const DYNAMIC_SHARED_MEMORY: i32 = 8;
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
     use crate::hal::cuda::fake::{Card, Fake};
     use crate::hal::cuda::{CudaDevice, Opening};
     use crate::hal::lowering::tiles::choose;
 
-    fn limits(capability: i32) -> Limits {
+    /// The limits of a card of a compute capability.
+    pub fn limits(capability: i32) -> Limits {
         let fake = Fake::new(&[Card { capability, ..Card::default() }]);
         let device = CudaDevice::open(0, &Opening { driver: Some(fake.driver()), ..Opening::default() }).unwrap();
         Limits::of_cuda(&device.shared)

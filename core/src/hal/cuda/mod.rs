@@ -26,6 +26,9 @@ mod tests;
 mod transfer;
 mod user;
 
+#[cfg(test)]
+pub use kernels::tests::limits as test_limits;
+
 use super::{Buffer, Device, DeviceInfo, Kernel, KernelSource, MemoryUse, Priority, Stream, Workers};
 use crate::error::{Result, fail};
 use crate::fpenv::default_environment;

@@ -1,7 +1,7 @@
 //! One opened device, shared by everything made from it: context, driver, memory, modules. The last user closes it.
 
 use super::Opening;
-use super::api::{Api, Driver, Handle, code};
+use super::api::{Api, Driver, Handle, LaunchWith, code};
 use super::event::{Base, Mark};
 use super::kernels::Modules;
 use super::memory::Memory;
@@ -28,6 +28,8 @@ pub struct Shared {
     pub base: Mutex<Option<Arc<Base>>>,
     workers: Option<Arc<dyn Workers>>,
     lost: AtomicBool,
+    /// Launches a kernel that may start while the one before it runs, where drivers can record that.
+    pub overlaps: Option<LaunchWith>,
 }
 
 // SAFETY: any thread may use the handles, and locks guard what changes.
@@ -58,6 +60,9 @@ fn leave(api: &Api) {
     let _ = unsafe { (api.context_pop)(&mut ours) };
 }
 
+/// The CUDA version from which recordings keep that a kernel may start early: 12.4.
+const RECORDS_OVERLAPS: i32 = 12_040;
+
 impl Shared {
     /// Opens a device. `unsupported` if its compute capability is too low.
     pub fn open(physical: &Physical, opening: &Opening) -> Result<Shared> {
@@ -79,6 +84,7 @@ impl Shared {
             base: Mutex::new(None),
             workers: opening.workers.clone(),
             lost: AtomicBool::new(false),
+            overlaps: driver.api.launch_with.filter(|_| driver.version >= RECORDS_OVERLAPS),
         };
         let own = shared.new_stream(Priority::Normal)?;
         *shared.own_stream() = own;

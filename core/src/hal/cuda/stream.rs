@@ -1,10 +1,11 @@
 //! A stream: it gives work to the driver at once, and keeps what the work uses in batches.
 
 use super::CudaBuffer;
-use super::api::Handle;
+use super::api::{Handle, LaunchAttribute, LaunchConfig};
 use super::batch::{Batch, Fault, KeepAlive};
 use super::encoder::CudaEncoder;
 use super::event::{CudaTimestamp, Mark};
+use super::kernels::Function;
 use super::memory::{Allocation, Space};
 use super::recording::{self, CudaRecording, Graph};
 use super::shared::{Entered, Shared};
@@ -35,7 +36,7 @@ pub struct CudaStream {
     pub(super) idle: Vec<Batch>,
     pub(super) failure: Result<()>,
     /// Functions that it launched, by their names' addresses.
-    functions: [(*const c_char, Handle); CACHED_FUNCTIONS],
+    functions: [(*const c_char, Function); CACHED_FUNCTIONS],
 }
 
 // SAFETY: any thread may use the handles, and the addresses are of constants.
@@ -53,7 +54,7 @@ impl CudaStream {
             in_flight: VecDeque::new(),
             idle: Vec::new(),
             failure: Ok(()),
-            functions: [(ptr::null(), ptr::null_mut()); CACHED_FUNCTIONS],
+            functions: [(ptr::null(), Function::NONE); CACHED_FUNCTIONS],
         })
     }
 
@@ -85,7 +86,7 @@ impl CudaStream {
     }
 
     /// Returns a function of the operations' kernels. Recent ones are found without the lock that all streams share.
-    pub fn function(&mut self, kernels: Kernels, name: &'static CStr) -> Result<Handle> {
+    pub fn function(&mut self, kernels: Kernels, name: &'static CStr) -> Result<Function> {
         let at = (name.as_ptr().addr() as u32).wrapping_mul(0x9e37_79b1) as usize >> (32 - CACHED_FUNCTIONS.ilog2());
         let (known, function) = self.functions[at];
         if ptr::eq(known, name.as_ptr()) {
@@ -103,7 +104,7 @@ impl CudaStream {
     /// kept.
     pub unsafe fn launch(
         &mut self,
-        function: Handle,
+        function: Function,
         grid: [u32; 3],
         block: [u32; 3],
         shared_bytes: u32,
@@ -120,11 +121,26 @@ impl CudaStream {
             ptr::null_mut(),
         ];
         let ([x, y, z], [a, b, c]) = (grid, block);
-        // SAFETY: the caller vouches for the function. The driver copies the parameters before the call returns.
-        let result = unsafe {
-            let none = ptr::null_mut();
-            let extra = if bytes == 0 { none } else { extra.as_mut_ptr() };
-            (self.shared.api().launch)(function, x, y, z, a, b, c, shared_bytes, self.stream, none, extra)
+        let none = ptr::null_mut();
+        let extra = if bytes == 0 { none } else { extra.as_mut_ptr() };
+        let result = match self.shared.overlaps.filter(|_| function.waits) {
+            Some(launch) => {
+                let attribute = LaunchAttribute::STARTS_EARLY;
+                let config = LaunchConfig {
+                    grid,
+                    block,
+                    shared_bytes,
+                    stream: self.stream,
+                    attributes: &attribute,
+                    attribute_count: 1,
+                };
+                // SAFETY: as below. The function waits for the kernel before it.
+                unsafe { launch(&config, function.handle, none, extra) }
+            }
+            // SAFETY: the caller vouches for the function. The driver copies the parameters before the call returns.
+            None => unsafe {
+                (self.shared.api().launch)(function.handle, x, y, z, a, b, c, shared_bytes, self.stream, none, extra)
+            },
         };
         self.check_enqueued(result, "launching a kernel")
     }

@@ -4,6 +4,7 @@
 //! the end are its push constants, each at its own offset.
 
 use super::api::{Handle, code};
+use super::kernels::Function;
 use super::shared::Shared;
 use super::stream::{CudaStream, of_device};
 use super::{cubin, ptx};
@@ -138,7 +139,7 @@ impl UserKernel {
         stream.keep(self.0.clone());
         // SAFETY: a function of this device with that many bytes of parameters, and the stream keeps the module and the
         // memory. The author of the kernel vouches for what it does with its buffers.
-        unsafe { stream.launch(*function, groups, *workgroup, 0, &block, &entered) }
+        unsafe { stream.launch(Function { handle: *function, waits: false }, groups, *workgroup, 0, &block, &entered) }
     }
 }
 

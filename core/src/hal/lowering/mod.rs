@@ -11,6 +11,7 @@ mod elementwise;
 mod encoder;
 mod fixed;
 mod function;
+mod heads;
 mod matmul;
 mod moves;
 mod normalise;
@@ -139,6 +140,12 @@ pub fn encode(encoder: &mut dyn Encoder, commands: &[Command<'_>]) -> Result<usi
     let mut count = match commands {
         [first, second, ..] => match (first.op(), second.op()) {
             (Op::QuantizedMatmul, Op::QuantizedMatmul) => quantized::encode(encoder, commands)?,
+            (Op::Slice | Op::Rope | Op::Where, Op::Slice | Op::Rope | Op::Where) => {
+                match heads::encode(encoder, commands)? {
+                    0 if first.op() == Op::Slice => quantized_rows::encode(encoder, commands)?,
+                    count => count,
+                }
+            }
             (Op::Add, Op::Rmsnorm | Op::Layernorm) => normalise::encode(encoder, first, second)?,
             (Op::QuantizedMatmul, _) | (Op::Rmsnorm, Op::QuantizedMatmul) | (Op::Silu | Op::Gelu, Op::Mul) => {
                 quantized_rows::encode(encoder, commands)?

@@ -18,6 +18,8 @@ pub const CAST: u32 = 5;
 pub const ALONG: u32 = 6;
 pub const COMPARE: u32 = 7;
 pub const SELECT: u32 = 8;
+/// CUDA's alone.
+pub const HEADS: u32 = 9;
 
 /// The number of ids that a workgroup checks.
 const CHECKED: u32 = 16384;

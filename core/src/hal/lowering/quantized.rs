@@ -3,7 +3,8 @@
 //! First a kernel cuts the rows of x into integers of 8 bits. A product with few rows of x then reads blocks as they lie in memory.
 //! For more rows, strips of the matrix are unpacked in scratch, so that tiles of the result share the work of unpacking.
 
-use super::{Call, Encoder, Kernels, Limits, Push};
+use super::heads::{Range, overlap};
+use super::{Call, Encoder, Kernels, Limits, Operand, Push};
 use crate::command::Command;
 use crate::contract::BlockFormat;
 use crate::dtype::DType;
@@ -76,7 +77,7 @@ pub(super) struct Work {
 }
 
 /// Rows of x as integers. Products with the same x share them.
-struct Cut {
+pub(super) struct Cut {
     x: u64,
     elements: u32,
     /// The elements of a block, which has one scale.
@@ -85,10 +86,22 @@ struct Cut {
     q_numbers: u64,
 }
 
-/// Encodes the products with which the commands begin, as long as they have the same x. Returns how many there are, or 0 for x of
-/// another dtype than f32.
+impl Cut {
+    /// Memory for the integers of x.
+    fn new(encoder: &mut dyn Encoder, x: u64, elements: u32, format: BlockFormat) -> Result<Cut> {
+        let (q, q_numbers) = (encoder.scratch(elements.into())?, encoder.scratch(8 * u64::from(elements / UNIT))?);
+        Ok(Cut { x, elements, of_block: format.elements(), q, q_numbers })
+    }
+}
+
+/// Encodes the products with which the commands begin, as long as they have the same x, and a sum behind the last of them. Returns how
+/// many commands that are, or 0 for x of another dtype than f32.
 pub fn encode(encoder: &mut dyn Encoder, commands: &[Command<'_>]) -> Result<usize> {
-    let mut cut = None;
+    products(encoder, commands, None)
+}
+
+/// The same, with rows of x that may be cut already.
+pub(super) fn products(encoder: &mut dyn Encoder, commands: &[Command<'_>], mut cut: Option<Cut>) -> Result<usize> {
     for (i, command) in commands.iter().enumerate() {
         if command.op() != Op::QuantizedMatmul {
             return Ok(i);
@@ -103,18 +116,52 @@ pub fn encode(encoder: &mut dyn Encoder, commands: &[Command<'_>]) -> Result<usi
         if !shares || x.dtype != DType::F32 || call.output.elements() == 0 {
             return Ok(i);
         }
-        product(encoder, &call, &mut cut)?;
+        let sum = match commands.get(i + 1) {
+            Some(sum) if encoder.limits().makes_rows => Sum::behind(encoder, &call.output, sum)?,
+            _ => None,
+        };
+        if product(encoder, &call, &mut cut, sum)? {
+            return Ok(i + 2);
+        }
     }
     Ok(commands.len())
 }
 
 /// `quantized_matmul` of the op table.
 pub fn quantized_matmul(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()> {
-    product(encoder, call, &mut None)
+    product(encoder, call, &mut None, None).map(drop)
 }
 
-/// Enqueues a product, with rows that are cut already or that it cuts.
-fn product(encoder: &mut dyn Encoder, call: &Call<'_>, cut: &mut Option<Cut>) -> Result<()> {
+/// Rows that are added to a product's result, and where the sum goes.
+#[derive(Clone, Copy)]
+pub(super) struct Sum {
+    pub other: u64,
+    pub to: u64,
+}
+
+impl Sum {
+    /// What a command adds to a result, if a product's kernel can add it: a thread then reads only the elements that it writes.
+    pub fn behind(encoder: &mut dyn Encoder, result: &Operand<'_>, sum: &Command<'_>) -> Result<Option<Sum>> {
+        if sum.op() != Op::Add {
+            return Ok(None);
+        }
+        let sum = Call::of(encoder, sum)?;
+        let [a, b] = [sum.operand(0), sum.operand(1)];
+        let whole =
+            |operand: Operand<'_>| operand.dtype == DType::F32 && operand.shape.elements() == result.shape.elements();
+        let fits =
+            [a, b, sum.output].into_iter().all(whole) && (a.address == result.address) != (b.address == result.address);
+        let other = if a.address == result.address { b.address } else { a.address };
+        let range = |address| (address, 4 * u64::from(result.elements()));
+        let (of_other, of_result, to) = (range(other), range(result.address), range(sum.output.address));
+        let apart = |a: Range, b: Range| a == b || !overlap(a, b);
+        let fits = fits && apart(to, of_result) && apart(to, of_other) && !overlap(of_other, of_result);
+        Ok(fits.then_some(Sum { other, to: sum.output.address }))
+    }
+}
+
+/// Enqueues a product, with rows that are cut already or that it cuts. Returns whether its kernel adds the sum.
+fn product(encoder: &mut dyn Encoder, call: &Call<'_>, cut: &mut Option<Cut>, sum: Option<Sum>) -> Result<bool> {
     let QuantizedPlan { format, m, n, k } = QuantizedPlan::new(call.attrs, call.views.into())?;
     // An operand without elements may have a dimension beyond 32 bits, but not here: the result has elements, and K is x's.
     if m as u64 * n as u64 > u32::MAX as u64 || k > u32::MAX as usize {
@@ -126,19 +173,21 @@ fn product(encoder: &mut dyn Encoder, call: &Call<'_>, cut: &mut Option<Cut>) ->
     if units == 0 {
         // Without blocks, results are sums of nothing, in whatever rows.
         (product.m, product.n) = (1, m * n);
-        return product.few(encoder, &Work::default());
+        product.few(encoder, &Work::default())?;
+        return Ok(false);
     }
-    let elements = m * k as u32;
-    if cut.is_none() {
-        let (x, of_block) = (call.address(0), format.elements());
-        let (q, q_numbers) = (encoder.scratch(elements as u64)?, encoder.scratch(8 * (elements / UNIT) as u64)?);
-        *cut = Some(Cut { x, elements, of_block, q, q_numbers });
-        (product.q, product.q_numbers) = (q, q_numbers);
-        let work = Work { from: x, count: elements, ..Work::default() };
-        product.dispatch(encoder, CUT, &work, [elements.div_ceil(CUT_ELEMENTS), 1])?;
-    } else if let Some(cut) = cut {
-        (product.q, product.q_numbers) = (cut.q, cut.q_numbers);
-    }
+    let cut = match cut {
+        Some(cut) => cut,
+        none => {
+            let x = call.address(0);
+            let made = Cut::new(encoder, x, m * k as u32, format)?;
+            (product.q, product.q_numbers) = (made.q, made.q_numbers);
+            let work = Work { from: x, count: made.elements, ..Work::default() };
+            product.dispatch(encoder, CUT, &work, [made.elements.div_ceil(CUT_ELEMENTS), 1])?;
+            none.insert(made)
+        }
+    };
+    (product.q, product.q_numbers) = (cut.q, cut.q_numbers);
     let few = match encoder.limits().tensor_tiles {
         true => {
             let units = m as u64 * n as u64 * units as u64;
@@ -146,7 +195,13 @@ fn product(encoder: &mut dyn Encoder, call: &Call<'_>, cut: &mut Option<Cut>) ->
         }
         false => m <= FEW_ROWS,
     };
-    if few { product.few(encoder, &Work::default()) } else { product.tiles(encoder) }
+    if !few {
+        product.tiles(encoder)?;
+        return Ok(false);
+    }
+    let Sum { other: w, to: w_numbers } = sum.unwrap_or(Sum { other: 0, to: 0 });
+    product.few(encoder, &Work { w, w_numbers, ..Work::default() })?;
+    Ok(sum.is_some())
 }
 
 /// `dequantize` of the op table.
@@ -170,6 +225,14 @@ impl Product {
         let Some(format) = call.attrs.format else { fail!(Internal, "quantized_matmul has no format") };
         let (m, n, units) = (m as u32, n as u32, k as u32 / UNIT);
         Ok(Product { format, m, n, units, q: x, q_numbers: by, w: call.address(1), y: call.output.address })
+    }
+
+    /// Enqueues the kernel that makes the rows of x, at `x`, and cuts them. `copies` are where copies of what they are made of go.
+    pub fn cut(mut self, encoder: &mut dyn Encoder, x: u64, work: &Work, copies: [u64; 2]) -> Result<Cut> {
+        let cut = Cut::new(encoder, x, self.m * UNIT * self.units, self.format)?;
+        (self.q, self.q_numbers, self.y) = (cut.q, cut.q_numbers, copies[0]);
+        self.dispatch(encoder, CUT, &Work { w_numbers: copies[1], ..*work }, [self.m, 1])?;
+        Ok(cut)
     }
 
     /// Enqueues a kernel.

@@ -2,8 +2,8 @@
 
 use super::calls::{INVALID_HANDLE, call, contains, handle, id, image, put_text};
 use super::work::{Item, KERNELS, Work};
-use super::{Block, CONTEXT, CONTEXTS, Event, Module, Stream, take};
-use crate::hal::cuda::api::{Api, Handle, attribute, code};
+use super::{Block, CONTEXT, CONTEXTS, Event, Module, State, Stream, take};
+use crate::hal::cuda::api::{Api, Handle, LaunchConfig, attribute, code};
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::ptr::null;
 use std::slice;
@@ -23,12 +23,51 @@ macro_rules! functions {
         /// All functions of the fake driver.
         pub const TABLE: Api = Api {
             $($name,)*
+            launch_with: Some(launch_with),
             function_parameter: Some(function_parameter),
             module_function_count: Some(module_function_count),
             module_functions: Some(module_functions),
             function_name: Some(function_name),
         };
     };
+}
+
+/// Enqueues a kernel.
+///
+/// # Safety
+/// `given` or `extra` must be parameters as cuda.h describes them.
+unsafe fn start(
+    s: &mut State,
+    function: Handle,
+    grid: [c_uint; 3],
+    block: [c_uint; 3],
+    stream: Handle,
+    [given, extra]: [*mut *mut c_void; 2],
+) -> Result<(), i32> {
+    let (module, name) = s.function(function)?;
+    let layout = KERNELS.iter().find(|kernel| kernel.0 == name).map_or(&[][..], |kernel| kernel.1);
+    let bytes = layout.last().map_or(0, |&(at, size)| at + size);
+    let threads = grid.iter().chain(&block).map(|&n| u64::from(n)).product();
+    let of_block = block.iter().map(|&n| u64::from(n)).product::<u64>();
+    let too_many = of_block > 1024 || grid[1] > 65_535 || grid[2] > 65_535;
+    if threads == 0 || too_many || !given.is_null() || extra.is_null() != (bytes == 0) {
+        return Err(code::INVALID_VALUE);
+    }
+    let mut parameters = Vec::new();
+    if bytes > 0 {
+        // SAFETY: the caller passes five pointers, of which the fourth is to a size and the second to as many bytes.
+        let (extra, size) = unsafe {
+            let extra = slice::from_raw_parts(extra, 5);
+            (extra, extra[3].cast::<usize>().read())
+        };
+        if (extra[0].addr(), extra[2].addr(), extra[4].addr()) != (1, 2, 0) || size != bytes {
+            return Err(code::INVALID_VALUE);
+        }
+        // SAFETY: as above.
+        parameters.extend_from_slice(unsafe { slice::from_raw_parts(extra[1].cast::<u8>(), size) });
+    }
+    s.enqueue(stream, Work::Kernel { module, name, parameters, threads })?;
+    Ok(())
 }
 
 functions! {
@@ -270,24 +309,7 @@ functions! {
         s, function: Handle, x: c_uint, y: c_uint, z: c_uint, a: c_uint, b: c_uint, c: c_uint, _shared: c_uint,
         stream: Handle, given: *mut *mut c_void, extra: *mut *mut c_void
     ) {
-        let (module, name) = s.function(function)?;
-        let layout = KERNELS.iter().find(|kernel| kernel.0 == name).map_or(&[][..], |kernel| kernel.1);
-        let bytes = layout.last().map_or(0, |&(at, size)| at + size);
-        let threads = [x, y, z, a, b, c].iter().map(|&n| u64::from(n)).product();
-        let block = [a, b, c].iter().map(|&n| u64::from(n)).product::<u64>();
-        if threads == 0 || block > 1024 || y > 65_535 || z > 65_535 || !given.is_null() || extra.is_null() != (bytes == 0) {
-            return Err(code::INVALID_VALUE);
-        }
-        let mut parameters = Vec::new();
-        if bytes > 0 {
-            let extra = slice::from_raw_parts(extra, 5);
-            let size = extra[3].cast::<usize>().read();
-            if (extra[0].addr(), extra[2].addr(), extra[4].addr()) != (1, 2, 0) || size != bytes {
-                return Err(code::INVALID_VALUE);
-            }
-            parameters.extend_from_slice(slice::from_raw_parts(extra[1].cast::<u8>(), size));
-        }
-        s.enqueue(stream, Work::Kernel { module, name, parameters, threads })?;
+        start(s, function, [x, y, z], [a, b, c], stream, [given, extra])?;
     }
     graph_instantiate(s, out: *mut Handle, graph: Handle, _flags: u64) {
         let graph = s.graphs.get(&id(graph)).cloned().ok_or(INVALID_HANDLE)?;
@@ -302,6 +324,23 @@ functions! {
     }
     graph_destroy(s, graph: Handle) { s.graphs.remove(&id(graph)).ok_or(INVALID_HANDLE)?; }
     graph_exec_destroy(s, graph: Handle) { s.launchable.remove(&id(graph)).ok_or(INVALID_HANDLE)?; }
+}
+
+unsafe extern "system" fn launch_with(
+    config: *const LaunchConfig,
+    function: Handle,
+    given: *mut *mut c_void,
+    extra: *mut *mut c_void,
+) -> c_int {
+    call("launch_with", |state| {
+        // SAFETY: the caller passes what cuda.h requires.
+        let LaunchConfig { grid, block, stream, attribute_count, .. } = unsafe { config.read() };
+        if attribute_count != 1 {
+            return Err(code::INVALID_VALUE);
+        }
+        // SAFETY: as above.
+        unsafe { start(state, function, grid, block, stream, [given, extra]) }
+    })
 }
 
 unsafe extern "system" fn function_parameter(

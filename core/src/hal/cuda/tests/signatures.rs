@@ -21,6 +21,7 @@ is! {
     sys::CUstreamCaptureMode => c_int,
     *mut sys::CUjit_option => *mut c_int,
     *mut sys::CUuuid => *mut [u8; 16],
+    *const sys::CUlaunchConfig => *const api::LaunchConfig,
     sys::CUcontext => Handle,
     sys::CUevent => Handle,
     sys::CUfunction => Handle,

@@ -1,5 +1,6 @@
 //! Tests of order, recordings, faults, contexts and the failure of every function.
 
+use super::super::kernels::Function;
 use super::*;
 use crate::hal::Priority;
 use crate::hal::cpu::CpuDevice;
@@ -69,7 +70,16 @@ fn faults_that_kernels_find() {
         let parameters = [&words.to_ne_bytes()[..], &word.to_ne_bytes()].concat();
         let entered = stream.shared.enter()?;
         // SAFETY: the function takes a pointer and a word.
-        unsafe { stream.launch(module.function(), [1, 1, 1], [1, 1, 1], 0, &parameters, &entered)? };
+        unsafe {
+            stream.launch(
+                Function { handle: module.function(), waits: false },
+                [1, 1, 1],
+                [1, 1, 1],
+                0,
+                &parameters,
+                &entered,
+            )?
+        };
         stream.close_if_full()
     };
     complain(&mut stream, 0).unwrap();
