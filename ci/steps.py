@@ -69,7 +69,7 @@ STEPS = [
     both("docs", "links lead somewhere, plots show the log's numbers", "ci/docs"),
     both("report", "the report in a browser", "ci/report", after=("libraries", "cuda")),
     both("oracle", "the oracle agrees with itself and with the cases", "python3 tests/conformance/oracle/selftest.py; "
-         "python3 tests/conformance/oracle/generate.py --check"),
+         "python3 tests/conformance/oracle/generate.py --check; python3 tests/random/draws.py --check"),
     both("kernels", "the SPIR-V is what its sources give", "ci/kernels --check"),
     both("cuda-kernels", "the PTX and machine code are what their sources give", "ci/cuda-kernels --check"),
     Step("site", "the site with each language's reference, in a browser", None, "ci/docs --full", after=("python", "zig"), holds=("debug",)),

@@ -480,6 +480,29 @@ export declare class Program {
   survey(context: Context): Survey
 }
 
+/**
+ * Draws random tensors. Its draws are numbered from 0. The numbers of a draw follow from the seed, the draw's number and the element's
+ * place alone, and are those of every language and device. A generator with the same seed and number of draws goes on with the same
+ * numbers. A draw that fails doesn't count.
+ */
+export declare class Random {
+  /** Makes a generator that has drawn `draws` times, 0 by default. Both are bigints below 2⁶⁴, or numbers. */
+  constructor(seed: number | bigint, draws?: number | bigint)
+  get seed(): bigint
+  /** The number of draws so far. */
+  get draws(): bigint
+  /** Draws uniform numbers from `low`, 0 by default, to below `high`, 1 by default: f32. */
+  uniform(context: Context, dims: number[], low?: number, high?: number): Tensor
+  /** Draws normal numbers with mean 0 and deviation 1: f32. */
+  standardNormal(context: Context, dims: number[]): Tensor
+  /** Draws normal numbers: f32. */
+  normal(context: Context, dims: number[], mean: number, deviation: number): Tensor
+  /** Draws integers from `low` to below `high`, at most 2³² different ones: i64. */
+  integers(dims: number[], low: number, high: number): Tensor
+  /** Draws an order of the numbers below `count`: i64 of `[count]`. */
+  permutation(count: number): Tensor
+}
+
 /** Recorded work, to be run any number of times. It keeps the buffers and kernels that it uses. */
 export declare class Recording {}
 

@@ -61,9 +61,7 @@ pub unsafe extern "C" fn adead_random_uniform(
     out: *mut *mut adead_tensor,
 ) -> adead_status {
     // SAFETY: the caller vouches for the pointers.
-    unsafe {
-        drawn(random, dims, rank, out, |random, dims| random.uniform(context_of(context)?, low, high, dims))
-    }
+    unsafe { drawn(random, dims, rank, out, |random, dims| random.uniform(context_of(context)?, low, high, dims)) }
 }
 
 /// Draws normal numbers with mean 0 and deviation 1, f32.
@@ -92,9 +90,7 @@ pub unsafe extern "C" fn adead_random_normal(
     out: *mut *mut adead_tensor,
 ) -> adead_status {
     // SAFETY: the caller vouches for the pointers.
-    unsafe {
-        drawn(random, dims, rank, out, |random, dims| random.normal(context_of(context)?, mean, deviation, dims))
-    }
+    unsafe { drawn(random, dims, rank, out, |random, dims| random.normal(context_of(context)?, mean, deviation, dims)) }
 }
 
 /// Draws integers from `low` to below `high`, i64. `invalid_argument` unless they are 1 to 2^32 different ones.

@@ -58,10 +58,7 @@ impl Random {
     }
 
     /// Draws uniform numbers from `low`, 0 by default, to below `high`, 1 by default: f32.
-    #[napi(
-        ts_args_type = "context: Context, dims: number[], low?: number, high?: number",
-        ts_return_type = "Tensor"
-    )]
+    #[napi(ts_args_type = "context: Context, dims: number[], low?: number, high?: number", ts_return_type = "Tensor")]
     pub fn uniform(
         &self,
         env: Env,

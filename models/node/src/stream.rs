@@ -5,7 +5,7 @@ use adead_models::text;
 use adead_node_support::args::{Flag, List, Long, Number, Size, Text};
 use adead_node_support::error::{fail, guard};
 use adead_node_support::task::{Job, promise};
-use napi::bindgen_prelude::{AsyncTask, Object, Unknown};
+use napi::bindgen_prelude::{AsyncTask, FromNapiValue, Object, Unknown};
 use napi::{Env, JsValue};
 use napi_derive::napi;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
