@@ -175,9 +175,9 @@ def models(log):
     labels = ["128 tokens, in batches", "128 tokens, one by one", "all lengths, in batches", "all lengths, one by one"]
     groups.append(("Sentence embeddings on an H200, beside PyTorch", bars(labels, rows)))
     _, *rows = tables(section(log, "Text generation"))[0]
-    groups.append(("Text generation on an H200, beside PyTorch", bars([row[0] for row in rows], rows)))
+    groups.append(("Text generation on an H100, beside PyTorch", bars([row[0] for row in rows], rows)))
     rows = []
-    head, *items = tables(section(log, "Text generation"))[1]
+    head, *items = next(table for table in tables(section(log, "Text generation")) if "1 thread" in table[0])
     for item in items:
         for count, cell in zip(head[1:], item[1:]):
             rows.append((f"{item[0].split(',')[0]}, {count}", [number(cell)], f"{number(cell):.2f}×"))
