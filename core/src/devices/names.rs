@@ -90,7 +90,7 @@ pub(crate) enum Named {
     Each,
 }
 
-/// Returns the devices for `auto`, `hybrid`, a device's name, or a list of names separated by commas.
+/// Returns the devices for `auto`, `hybrid`, a device's name, all GPUs of a backend (`cuda:*`), or a list of names separated by commas.
 pub(crate) fn choose(device: &str, config: &Config) -> Result<Choice> {
     match device {
         "cpu" => return Ok(Choice { cpu: true, gpus: Vec::new(), hybrid: false, named: Named::Each }),
@@ -106,7 +106,7 @@ pub(crate) fn choose(device: &str, config: &Config) -> Result<Choice> {
     }
     let all = gpus(config).unwrap_or_default();
     // A GPU's own name can contain a comma.
-    if device.contains(',') && !all.iter().any(|info| names_device(device, info)) {
+    if (device.contains(',') || device.ends_with(ALL)) && !all.iter().any(|info| names_device(device, info)) {
         return choose_list(device, config, &all);
     }
     Ok(Choice { cpu: true, gpus: vec![find(device, config, &all)?], hybrid: false, named: Named::Each })
@@ -131,6 +131,22 @@ fn unnamed_gpus(config: &Config) -> Vec<DeviceInfo> {
     taken
 }
 
+/// What follows a backend's name for all of its GPUs: `cuda:*`.
+const ALL: &str = ":*";
+
+/// Returns the GPUs that an entry of a list means: one, or all of a backend, without software GPUs if there are others.
+fn find_all(name: &str, config: &Config, all: &[DeviceInfo]) -> Result<Vec<DeviceInfo>> {
+    let Some(backend) = name.strip_suffix(ALL).and_then(Backend::named) else {
+        return Ok(vec![find(name, config, all)?]);
+    };
+    let mut found: Vec<_> = all.iter().filter(|info| backend.has(&info.id)).cloned().collect();
+    if found.iter().any(|info| info.kind != DeviceKind::Software) {
+        found.retain(|info| info.kind != DeviceKind::Software);
+    }
+    // The error says why there are none.
+    if found.is_empty() { find(name, config, all).map(|info| vec![info]) } else { Ok(found) }
+}
+
 /// Returns the devices of a list of names.
 fn choose_list(list: &str, config: &Config, all: &[DeviceInfo]) -> Result<Choice> {
     let mut choice = Choice { cpu: false, gpus: Vec::new(), hybrid: true, named: Named::Each };
@@ -143,16 +159,18 @@ fn choose_list(list: &str, config: &Config, all: &[DeviceInfo]) -> Result<Choice
             "cpu" if choice.cpu => fail!(InvalidArgument, "'{list}': 'cpu' is listed twice"),
             "cpu" => choice.cpu = true,
             _ => {
-                let info = find(name, config, all)?;
-                let same =
-                    |other: &&DeviceInfo| other.id == info.id || (info.uuid.is_some() && other.uuid == info.uuid);
-                if let Some(other) = choice.gpus.iter().find(same) {
-                    fail!(InvalidArgument, "'{list}': '{name}' is the same GPU as {}", other.id);
+                for info in find_all(name, config, all)? {
+                    let same =
+                        |other: &&DeviceInfo| other.id == info.id || (info.uuid.is_some() && other.uuid == info.uuid);
+                    if let Some(other) = choice.gpus.iter().find(same) {
+                        fail!(InvalidArgument, "'{list}': '{name}' is the same GPU as {}", other.id);
+                    }
+                    choice.gpus.push(info);
                 }
-                choice.gpus.push(info);
             }
         }
     }
+    choice.hybrid = choice.gpus.len() + usize::from(choice.cpu) > 1;
     Ok(choice)
 }
 
@@ -188,7 +206,7 @@ fn find(device: &str, config: &Config, all: &[DeviceInfo]) -> Result<DeviceInfo>
         (None, None) => fail!(
             InvalidArgument,
             "no device '{device}': pass 'auto', 'cpu', 'gpu', 'hybrid', 'cuda', 'vulkan:0', part of a GPU's name, its UUID, \
-             or a list of names separated by commas; this machine has {}",
+             all GPUs of a backend ('cuda:*'), or a list of names separated by commas; this machine has {}",
             ids()
         ),
     }
@@ -268,6 +286,28 @@ mod tests {
         let known =
             |mode: Mode| choose(mode.name(), &config).err().is_none_or(|e| e.status() != Status::InvalidArgument);
         assert!([Mode::Cpu, Mode::Gpu, Mode::Hybrid].into_iter().all(known));
+    }
+
+    #[test]
+    fn all_gpus_of_a_backend() {
+        let config = Config::default();
+        let mut all = [info("cuda:0", "H100", 1), info("cuda:1", "H100", 2), info("vulkan:0", "llvmpipe", 3)];
+        all[2].kind = DeviceKind::Software;
+        let ids = |list: &str, all: &[DeviceInfo]| {
+            let choice = choose_list(list, &config, all)?;
+            Ok::<_, Error>((choice.gpus.into_iter().map(|info| info.id.to_string()).collect::<Vec<_>>(), choice.hybrid))
+        };
+        assert_eq!(ids("cuda:*", &all).unwrap(), (vec!["cuda:0".into(), "cuda:1".into()], true));
+        assert_eq!(ids("cpu,cuda:*", &all[..1]).unwrap(), (vec!["cuda:0".into()], true));
+        assert_eq!(ids("cuda:*", &all[..1]).unwrap(), (vec!["cuda:0".into()], false));
+        // A software GPU counts if there is no other.
+        assert_eq!(ids("vulkan:*", &all).unwrap().0, ["vulkan:0"]);
+        all[0].id = "vulkan:1".into();
+        assert_eq!(ids("vulkan:*", &all).unwrap().0, ["vulkan:1"]);
+        let refused = |list| ids(list, &all[1..]).unwrap_err().status();
+        assert_eq!(refused("cuda:*,cuda:1"), Status::InvalidArgument);
+        assert_eq!(refused("quantum:*"), Status::InvalidArgument);
+        assert_eq!(ids("cuda:*", &all[2..]).unwrap_err().status(), Status::BackendUnavailable);
     }
 
     #[test]

@@ -64,6 +64,13 @@ pub struct Limits {
     pub merges_by_warps: bool,
 }
 
+impl Limits {
+    /// Whether a product of few rows with quantised blocks makes and cuts the rows itself. Without CUDA no code for it is left.
+    pub fn makes_rows(&self) -> bool {
+        cfg!(feature = "cuda") && self.makes_rows
+    }
+}
+
 /// Returns the rows and columns of a tile that tensor cores compute, for a number of digits and [m, n, batches].
 pub type FixedWide = fn(&Limits, u32, [u32; 3]) -> [u32; 2];
 

@@ -96,7 +96,7 @@ struct Heads {
 
 /// Encodes the slices, ropes and choices with which the commands begin. Returns how many they are, or 0 if no kernel does all of that.
 pub fn encode(encoder: &mut dyn Encoder, commands: &[Command<'_>]) -> Result<usize> {
-    if !encoder.limits().makes_rows {
+    if !encoder.limits().makes_rows() {
         return Ok(0);
     }
     let (mut heads, mut count) = (Heads::default(), 0);

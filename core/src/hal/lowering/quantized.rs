@@ -117,7 +117,7 @@ pub(super) fn products(encoder: &mut dyn Encoder, commands: &[Command<'_>], mut 
             return Ok(i);
         }
         let sum = match commands.get(i + 1) {
-            Some(sum) if encoder.limits().makes_rows => Sum::behind(encoder, &call.output, sum)?,
+            Some(sum) if encoder.limits().makes_rows() => Sum::behind(encoder, &call.output, sum)?,
             _ => None,
         };
         if product(encoder, &call, &mut cut, sum)? {
@@ -246,7 +246,7 @@ impl Product {
         for word in [m, n, units, begin, end, steps, rows, first, count] {
             push = push.word(word);
         }
-        if encoder.limits().makes_rows {
+        if encoder.limits().makes_rows() {
             push = push.word(origin).float(eps).word(0).address(made);
         }
         let rows = if stage == FEW { self.rows_at_once(&encoder.limits()) } else { 1 };

@@ -38,6 +38,9 @@ struct Origin {
 /// Encodes the product with which the commands begin, or which follows those that make its x, with a sum behind it. Returns how many
 /// commands that are, or 0 if no kernel does that.
 pub fn encode(encoder: &mut dyn Encoder, commands: &[Command<'_>]) -> Result<usize> {
+    if !encoder.limits().makes_rows() {
+        return Ok(0);
+    }
     let slices = commands.iter().take_while(|command| command.op() == Op::Slice).count();
     let before = match commands.get(slices).map(Command::op) {
         Some(Op::QuantizedMatmul) => 0,
@@ -47,9 +50,6 @@ pub fn encode(encoder: &mut dyn Encoder, commands: &[Command<'_>]) -> Result<usi
     let Some(command) = commands.get(before).filter(|command| command.op() == Op::QuantizedMatmul) else {
         return Ok(0);
     };
-    if !encoder.limits().makes_rows {
-        return Ok(0);
-    }
     let call = Call::of(encoder, command)?;
     let QuantizedPlan { m, n, k, .. } = QuantizedPlan::new(call.attrs, call.views.into())?;
     if m == 0 || n == 0 || k == 0 || call.operand(0).dtype != DType::F32 {
