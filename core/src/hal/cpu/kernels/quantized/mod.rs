@@ -18,7 +18,7 @@ use rows::{Cut, Layout};
 
 /// The most rows of x in a part, and the multiply-adds that are worth a task.
 const ROWS: usize = 128;
-const TASK: usize = 1 << 18;
+const TASK: usize = 1 << 16;
 
 /// The elements of x that are worth a task, when they are cut.
 const ELEMENTS: usize = 1 << 15;
