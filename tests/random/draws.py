@@ -92,4 +92,5 @@ def main():
         path.write_text(text(), "utf-8")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -1,20 +1,17 @@
 """``adead.random`` beside Philox4x32-10 in Python's integers, by the rules of docs/contract.md, "Random tensors"."""
 
 import math
+import sys
+from pathlib import Path
 
 import numpy
 import pytest
 
 import adead
 
-
-def philox(counter, key):
-    for _ in range(10):
-        first, second = 0xD2511F53 * counter[0], 0xCD9E8D57 * counter[2]
-        high = [second >> 32 ^ counter[1] ^ key[0], first >> 32 ^ counter[3] ^ key[1]]
-        counter = [high[0], second & 0xFFFFFFFF, high[1], first & 0xFFFFFFFF]
-        key = [(key[0] + 0x9E3779B9) & 0xFFFFFFFF, (key[1] + 0xBB67AE85) & 0xFFFFFFFF]
-    return counter
+DRAWS = Path(__file__).resolve().parents[3] / "tests/random"
+sys.path.insert(0, str(DRAWS))
+from draws import philox  # noqa: E402
 
 
 def words(seed, draw, count):
@@ -39,6 +36,25 @@ def test_numbers_are_those_of_the_contract(seed, draw):
         for a, b in zip(pairs[::2], pairs[1::2])
     ]
     numpy.testing.assert_allclose(adead.random.Generator(seed, draw).standard_normal(10), normal, rtol=1e-5, atol=1e-5)
+
+
+def test_draws_are_those_of_every_language():
+    rng = adead.random.default_rng(7)
+    calls = {
+        "uniform 0 1, 2×3": lambda: rng.uniform(0, 1, (2, 3)),
+        "uniform -2.5 4, 5": lambda: rng.uniform(-2.5, 4, 5),
+        "standard normal, 2×2": lambda: rng.standard_normal((2, 2)),
+        "normal 3 0.5, 4": lambda: rng.normal(3, 0.5, 4),
+        "integers -10 to 90, 6": lambda: rng.integers(-10, 90, 6),
+        "permutation of 8": lambda: rng.permutation(8),
+    }
+    lines = [line for line in (DRAWS / "draws.txt").read_text("utf-8").splitlines() if line[0] != "#"]
+    for line in lines:
+        call, expected = line.split(": ")
+        drawn = calls[call]().numpy().reshape(-1)
+        digits = 2 * drawn.itemsize
+        assert " ".join(f"{bits:0{digits}x}" for bits in drawn.view(f"u{drawn.itemsize}")) == expected, call
+    assert len(lines) == rng.draws == 6
 
 
 def test_a_seed_gives_the_same_bits():
