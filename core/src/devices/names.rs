@@ -79,6 +79,19 @@ pub(crate) struct Choice {
     pub named: Named,
 }
 
+impl Choice {
+    /// Adds a GPU that a name of a list means. `invalid_argument` if it is there already.
+    #[inline(never)]
+    fn add(&mut self, info: DeviceInfo, list: &str, name: &str) -> Result<()> {
+        let same = |other: &&DeviceInfo| other.id == info.id || (info.uuid.is_some() && other.uuid == info.uuid);
+        if let Some(other) = self.gpus.iter().find(same) {
+            fail!(InvalidArgument, "'{list}': '{name}' is the same GPU as {}", other.id);
+        }
+        self.gpus.push(info);
+        Ok(())
+    }
+}
+
 /// How a device name selects devices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Named {
@@ -134,19 +147,6 @@ fn unnamed_gpus(config: &Config) -> Vec<DeviceInfo> {
 /// What follows a backend's name for all of its GPUs: `cuda:*`.
 const ALL: &str = ":*";
 
-/// Returns the GPUs that an entry of a list means: one, or all of a backend, without software GPUs if there are others.
-fn find_all(name: &str, config: &Config, all: &[DeviceInfo]) -> Result<Vec<DeviceInfo>> {
-    let Some(backend) = name.strip_suffix(ALL).and_then(Backend::named) else {
-        return Ok(vec![find(name, config, all)?]);
-    };
-    let mut found: Vec<_> = all.iter().filter(|info| backend.has(&info.id)).cloned().collect();
-    if found.iter().any(|info| info.kind != DeviceKind::Software) {
-        found.retain(|info| info.kind != DeviceKind::Software);
-    }
-    // The error says why there are none.
-    if found.is_empty() { find(name, config, all).map(|info| vec![info]) } else { Ok(found) }
-}
-
 /// Returns the devices of a list of names.
 fn choose_list(list: &str, config: &Config, all: &[DeviceInfo]) -> Result<Choice> {
     let mut choice = Choice { cpu: false, gpus: Vec::new(), hybrid: true, named: Named::Each };
@@ -159,13 +159,17 @@ fn choose_list(list: &str, config: &Config, all: &[DeviceInfo]) -> Result<Choice
             "cpu" if choice.cpu => fail!(InvalidArgument, "'{list}': 'cpu' is listed twice"),
             "cpu" => choice.cpu = true,
             _ => {
-                for info in find_all(name, config, all)? {
-                    let same =
-                        |other: &&DeviceInfo| other.id == info.id || (info.uuid.is_some() && other.uuid == info.uuid);
-                    if let Some(other) = choice.gpus.iter().find(same) {
-                        fail!(InvalidArgument, "'{list}': '{name}' is the same GPU as {}", other.id);
+                let backend = name.strip_suffix(ALL);
+                let before = choice.gpus.len();
+                for info in all {
+                    let is_of = |backend: &str| info.id.split(':').next() == Some(backend);
+                    if backend.is_some_and(is_of) && info.kind != DeviceKind::Software {
+                        choice.add(info.clone(), list, name)?;
                     }
-                    choice.gpus.push(info);
+                }
+                // A software GPU counts if there is no other.
+                if choice.gpus.len() == before {
+                    choice.add(find(backend.unwrap_or(name), config, all)?, list, name)?;
                 }
             }
         }
@@ -224,10 +228,16 @@ pub(crate) fn names_device(name: &str, info: &DeviceInfo) -> bool {
     if name.contains(':') || !any(u8::is_ascii_alphanumeric) || !any(|byte| !byte.is_ascii_digit()) {
         return false;
     }
-    let uuid: String = info.uuid.iter().flatten().map(|byte| format!("{byte:02x}")).collect();
     let plain = name.to_ascii_lowercase();
-    let hex: String = plain.chars().filter(|&c| c != '-').collect();
-    hex == uuid || info.name.to_ascii_lowercase().contains(&plain)
+    is_uuid(&plain, info.uuid) || info.name.to_ascii_lowercase().contains(&plain)
+}
+
+/// Whether a text has the digits of a UUID, with dashes anywhere or without.
+fn is_uuid(text: &str, uuid: Option<[u8; 16]>) -> bool {
+    let Some(uuid) = uuid else { return false };
+    let digits = text.bytes().filter(|&byte| byte != b'-');
+    let nibbles = (0..32).map(|i| uuid[i / 2] >> (4 - 4 * (i % 2)) & 15);
+    digits.eq(nibbles.map(|nibble| b"0123456789abcdef"[usize::from(nibble)]))
 }
 
 /// Makes the error that says why no GPU can be used.

@@ -73,6 +73,8 @@ impl Step {
         let x = root(next.links[0].operands.first());
         let (own, of_next) = match (&self.links[..], &next.links[..]) {
             ([own], [of_next]) => (own, of_next),
+            // Only CUDA has such kernels.
+            _ if cfg!(not(feature = "cuda")) => return false,
             ([_, _], [of_next]) => {
                 return self.is_gate() && of_next.op == Op::QuantizedMatmul && x == Some(self.result());
             }
@@ -84,7 +86,9 @@ impl Step {
         };
         match (own.op, of_next.op) {
             (Op::QuantizedMatmul, Op::QuantizedMatmul) => x == root(own.operands.first()),
-            (Op::Add, Op::Rmsnorm | Op::Layernorm) | (Op::Rmsnorm, Op::QuantizedMatmul) => x == Some(self.result()),
+            (Op::Add, Op::Rmsnorm | Op::Layernorm) => x == Some(self.result()),
+            _ if cfg!(not(feature = "cuda")) => false,
+            (Op::Rmsnorm, Op::QuantizedMatmul) => x == Some(self.result()),
             (Op::QuantizedMatmul, Op::Add) => of_next.operands.iter().flatten().any(|&node| node == self.result()),
             (Op::Slice | Op::Rope | Op::Where, Op::Slice | Op::Rope | Op::Where) => true,
             _ => false,
