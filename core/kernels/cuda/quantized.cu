@@ -273,7 +273,9 @@ INLINE Pieces fetch_blocks(const void *from, const uint start, const uint bytes)
 // Brings to the L2 cache what `fetch_blocks` reads.
 INLINE void announce_blocks(const void *from, const uint start, const uint bytes) {
 #if __CUDA_ARCH__ >= 900
-    for (uint at = 128 * threadIdx.x; at < bytes; at += 128 * THREADS) {
+    // They are less than a line for each thread.
+    const uint at = 128 * threadIdx.x;
+    if (at < bytes) {
         asm volatile("prefetch.global.L2 [%0];" ::"l"(static_cast<const char *>(from) + start + at));
     }
 #endif
