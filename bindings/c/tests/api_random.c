@@ -68,9 +68,9 @@ static void errors(const adead_context *context) {
 
 int main(int argc, char **argv) {
   adead_context *context = NULL;
-  CHECK(argc == 2);
   OK(adead_context_open("cpu", NULL, &context));
-  draws(context, argv[1]);
+  /* The bundle for GPU machines has no file of draws. */
+  if (argc == 2) draws(context, argv[1]);
   errors(context);
   adead_context_destroy(context);
   return 0;
