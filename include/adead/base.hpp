@@ -107,6 +107,18 @@ class Text {
 /// All axes: the operation works on the row-major flattening of the whole tensor.
 inline constexpr std::int32_t all_axes = ADEAD_AXIS_ALL;
 
+/// The order of axes of a transpose; a negative axis counts from the end. Without one, the core's default applies.
+class Permutation {
+ public:
+  Permutation() noexcept = default;
+  Permutation(std::initializer_list<std::int32_t> axes) : axes_(axes) {}
+  Permutation(std::vector<std::int32_t> axes) noexcept : axes_(std::move(axes)) {}
+  const std::optional<std::vector<std::int32_t>> &axes() const noexcept { return axes_; }
+
+ private:
+  std::optional<std::vector<std::int32_t>> axes_;
+};
+
 /// No threshold: the cost model decides.
 inline constexpr std::size_t no_threshold = ADEAD_NO_THRESHOLD;
 

@@ -3,7 +3,7 @@
 #define ADEAD_CONTEXT_HPP
 
 #include <adead/device.hpp>
-#include <adead/operators.hpp>
+#include <adead/operations.hpp>
 #include <adead/pipeline.hpp>
 #include <adead/program.hpp>
 #include <adead/stream.hpp>
@@ -63,6 +63,31 @@ class Packed {
   detail::Handle<adead_packed, adead_packed_destroy> handle_;
   detail::Shared context_;
 };
+
+namespace detail {
+
+/// Appends an element of nested lists. Returns "", as there is nothing to be wrong.
+template <class T>
+std::string flatten(const T &value, std::size_t, std::vector<std::size_t> &, std::vector<T> &values) {
+  return values.push_back(value), std::string();
+}
+/// Appends the elements of nested lists, and the length of each axis. Returns what is wrong if lists of one axis differ in length.
+template <class L, class T>
+std::string flatten(std::initializer_list<L> list, std::size_t axis, std::vector<std::size_t> &dims, std::vector<T> &values) {
+  if (axis == dims.size()) {
+    dims.push_back(list.size());
+  } else if (list.size() != dims[axis]) {
+    return "a list of axis " + std::to_string(axis) + " has " + std::to_string(list.size()) + " elements and the first one " +
+           std::to_string(dims[axis]);
+  }
+  for (const L &one : list) {
+    std::string text = flatten(one, axis + 1, dims, values);
+    if (!text.empty()) return text;
+  }
+  return "";
+}
+
+}  // namespace detail
 
 /// A device's estimate for an operation, in nanoseconds: compute_ns, launch_ns, transfer_ns, total_ns; and fits.
 using Estimate = adead_estimate;
@@ -158,24 +183,24 @@ class Context : public Operations {
     return tensor(Element<T>::dtype, dims, std::data(values), std::size(values) * sizeof(T));
   }
 
-  /// Makes a vector or a matrix: `tensor({1.f, 2.f})`, `tensor({{1.f, 2.f}, {3.f, 4.f}})`. shape_mismatch if rows differ in
-  /// length.
+  /// Makes a tensor of one to four axes: `tensor({1.f, 2.f})`, `tensor({{1.f, 2.f}, {3.f, 4.f}})`. shape_mismatch if lists of
+  /// one axis differ in length.
   template <class T>
   Returned<Tensor> tensor(std::initializer_list<T> values) const {
     return tensor({values.size()}, values);
   }
   template <class T>
   Returned<Tensor> tensor(std::initializer_list<std::initializer_list<T>> rows) const {
-    std::vector<T> values;
-    const std::size_t columns = rows.size() ? rows.begin()->size() : 0;
-    for (const std::initializer_list<T> &row : rows) {
-      if (row.size() != columns) {
-        std::string text = "a row has " + std::to_string(row.size()) + " values and the first one " + std::to_string(columns);
-        return detail::failed<Tensor>(ADEAD_SHAPE_MISMATCH, text.c_str());
-      }
-      values.insert(values.end(), row.begin(), row.end());
-    }
-    return tensor({rows.size(), columns}, values);
+    return nested<T>(rows);
+  }
+  template <class T>
+  Returned<Tensor> tensor(std::initializer_list<std::initializer_list<std::initializer_list<T>>> lists) const {
+    return nested<T>(lists);
+  }
+  template <class T>
+  Returned<Tensor> tensor(
+      std::initializer_list<std::initializer_list<std::initializer_list<std::initializer_list<T>>>> lists) const {
+    return nested<T>(lists);
   }
 
   /// Makes a tensor with a copy of these bytes. f16 and bf16 are given by their bits.
@@ -357,6 +382,15 @@ class Context : public Operations {
 
   static Returned<Context> opened(adead_status status, adead_context *out) {
     return detail::done(status, Context(Opened{}, detail::Shared(out, adead_context_destroy)));
+  }
+
+  template <class T, class L>
+  Returned<Tensor> nested(const L &lists) const {
+    std::vector<std::size_t> dims;
+    std::vector<T> values;
+    std::string text = detail::flatten(lists, 0, dims, values);
+    if (!text.empty()) return detail::failed<Tensor>(ADEAD_SHAPE_MISMATCH, text.c_str());
+    return tensor(dims, values);
   }
 
   template <class F, class... A>

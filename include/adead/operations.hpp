@@ -3,188 +3,10 @@
 #ifndef ADEAD_OPERATIONS_HPP
 #define ADEAD_OPERATIONS_HPP
 
-#include <adead/tensor.hpp>
+#include <adead/operators.hpp>
 
 namespace adead {
 inline namespace ADEAD_HPP_MODE {
-
-/// Options of matmul. An option that is left out has the core's default.
-struct MatmulOptions {
-  std::optional<bool> trans_a = {};
-  std::optional<bool> trans_b = {};
-  std::optional<float> alpha = {};
-  std::optional<float> beta = {};
-  std::optional<Activation> activation = {};
-  std::optional<Precision> precision = {};
-  const Tensor *c = nullptr;
-  const Tensor *bias = nullptr;
-};
-
-/// Options of scale. An option that is left out has the core's default.
-struct ScaleOptions {
-  std::optional<float> alpha = {};
-};
-
-/// Options of gelu. An option that is left out has the core's default.
-struct GeluOptions {
-  std::optional<GeluForm> form = {};
-};
-
-/// Options of softmax. An option that is left out has the core's default.
-struct SoftmaxOptions {
-  std::optional<std::int32_t> axis = {};
-};
-
-/// Options of sum. An option that is left out has the core's default.
-struct SumOptions {
-  std::optional<std::int32_t> axis = {};
-  std::optional<bool> keepdim = {};
-  Permutation axes = {};
-};
-
-/// Options of mean. An option that is left out has the core's default.
-struct MeanOptions {
-  std::optional<std::int32_t> axis = {};
-  std::optional<bool> keepdim = {};
-  Permutation axes = {};
-};
-
-/// Options of max. An option that is left out has the core's default.
-struct MaxOptions {
-  std::optional<std::int32_t> axis = {};
-  std::optional<bool> keepdim = {};
-  Permutation axes = {};
-};
-
-/// Options of argmax. An option that is left out has the core's default.
-struct ArgmaxOptions {
-  std::optional<std::int32_t> axis = {};
-  std::optional<bool> keepdim = {};
-  std::optional<DType> dtype = {};
-};
-
-/// Options of layernorm. An option that is left out has the core's default.
-struct LayernormOptions {
-  std::optional<float> eps = {};
-  const Tensor *gamma = nullptr;
-  const Tensor *beta = nullptr;
-  const Tensor *residual = nullptr;
-};
-
-/// Options of rmsnorm. An option that is left out has the core's default.
-struct RmsnormOptions {
-  std::optional<float> eps = {};
-  const Tensor *gamma = nullptr;
-  const Tensor *residual = nullptr;
-};
-
-/// Options of attention. An option that is left out has the core's default.
-struct AttentionOptions {
-  std::optional<bool> causal = {};
-  std::optional<float> scale = {};
-  const Tensor *mask = nullptr;
-};
-
-/// Options of ffn. An option that is left out has the core's default.
-struct FfnOptions {
-  std::optional<Activation> activation = {};
-  std::optional<Precision> precision = {};
-  const Tensor *b1 = nullptr;
-  const Tensor *b2 = nullptr;
-};
-
-/// Options of transpose. An option that is left out has the core's default.
-struct TransposeOptions {
-  Permutation perm = {};
-};
-
-/// Options of concat. An option that is left out has the core's default.
-struct ConcatOptions {
-  std::optional<std::int32_t> axis = {};
-};
-
-/// Options of cast. An option that is left out has the core's default.
-struct CastOptions {
-  std::optional<DType> dtype = {};
-};
-
-/// Options of clamp. An option that is left out has the core's default.
-struct ClampOptions {
-  std::optional<float> min = {};
-  std::optional<float> max = {};
-};
-
-/// Options of min. An option that is left out has the core's default.
-struct MinOptions {
-  std::optional<std::int32_t> axis = {};
-  std::optional<bool> keepdim = {};
-  Permutation axes = {};
-};
-
-/// Options of argmin. An option that is left out has the core's default.
-struct ArgminOptions {
-  std::optional<std::int32_t> axis = {};
-  std::optional<bool> keepdim = {};
-  std::optional<DType> dtype = {};
-};
-
-/// Options of prod. An option that is left out has the core's default.
-struct ProdOptions {
-  std::optional<std::int32_t> axis = {};
-  std::optional<bool> keepdim = {};
-  Permutation axes = {};
-};
-
-/// Options of slice. An option that is left out has the core's default.
-struct SliceOptions {
-  Permutation start = {};
-  Permutation stop = {};
-  Permutation step = {};
-};
-
-/// Options of pad. An option that is left out has the core's default.
-struct PadOptions {
-  Permutation before = {};
-  Permutation after = {};
-};
-
-/// Options of gather. An option that is left out has the core's default.
-struct GatherOptions {
-  std::optional<std::int32_t> axis = {};
-};
-
-/// Options of rope. An option that is left out has the core's default.
-struct RopeOptions {
-  std::optional<bool> interleaved = {};
-};
-
-/// Options of cumsum. An option that is left out has the core's default.
-struct CumsumOptions {
-  std::optional<std::int32_t> axis = {};
-};
-
-/// Options of topk. An option that is left out has the core's default.
-struct TopkOptions {
-  std::optional<std::int32_t> k = {};
-  std::optional<std::int32_t> axis = {};
-};
-
-/// Options of argtopk. An option that is left out has the core's default.
-struct ArgtopkOptions {
-  std::optional<std::int32_t> k = {};
-  std::optional<std::int32_t> axis = {};
-  std::optional<DType> dtype = {};
-};
-
-/// Options of quantized_matmul. An option that is left out has the core's default.
-struct QuantizedMatmulOptions {
-  std::optional<BlockFormat> format = {};
-};
-
-/// Options of dequantize. An option that is left out has the core's default.
-struct DequantizeOptions {
-  std::optional<BlockFormat> format = {};
-};
 
 /// Every operation, as a method of Context. docs/operations.md has shapes, attributes and errors.
 class Operations {
@@ -320,6 +142,7 @@ class Operations {
   }
 
  protected:
+  friend class TensorMethods;
   explicit Operations(detail::Shared context) noexcept : context_(std::move(context)) {}
   Returned<Tensor> run(adead_status status, Op op, const Attrs &attrs, const adead_tensor *const *operands,
                        std::size_t count) const {
@@ -746,6 +569,345 @@ inline Returned<Tensor> Operations::dequantize(const Tensor &w, const Dequantize
   adead_status status = ADEAD_OK;
   attrs.give(status, Op::dequantize, "format", options.format);
   return run(status, Op::dequantize, attrs, operands, 1);
+}
+
+inline Returned<Tensor> TensorMethods::matmul(const Tensor &b, const MatmulOptions &options) const {
+  const Tensor &self = static_cast<const Tensor &>(*this);
+  return Operations(self.context()).matmul(self, b, options);
+}
+
+inline Returned<Tensor> TensorMethods::dot(const Tensor &b) const {
+  const Tensor &self = static_cast<const Tensor &>(*this);
+  return Operations(self.context()).dot(self, b);
+}
+
+inline Returned<Tensor> TensorMethods::add(const Tensor &b) const {
+  const Tensor &self = static_cast<const Tensor &>(*this);
+  return Operations(self.context()).add(self, b);
+}
+inline Returned<Tensor> TensorMethods::add(float number) const {
+  return detail::apply(Op::add, static_cast<const Tensor &>(*this), number);
+}
+
+inline Returned<Tensor> TensorMethods::sub(const Tensor &b) const {
+  const Tensor &self = static_cast<const Tensor &>(*this);
+  return Operations(self.context()).sub(self, b);
+}
+inline Returned<Tensor> TensorMethods::sub(float number) const {
+  return detail::apply(Op::sub, static_cast<const Tensor &>(*this), number);
+}
+
+inline Returned<Tensor> TensorMethods::mul(const Tensor &b) const {
+  const Tensor &self = static_cast<const Tensor &>(*this);
+  return Operations(self.context()).mul(self, b);
+}
+inline Returned<Tensor> TensorMethods::mul(float number) const {
+  return detail::apply(Op::mul, static_cast<const Tensor &>(*this), number);
+}
+
+inline Returned<Tensor> TensorMethods::div(const Tensor &b) const {
+  const Tensor &self = static_cast<const Tensor &>(*this);
+  return Operations(self.context()).div(self, b);
+}
+inline Returned<Tensor> TensorMethods::div(float number) const {
+  return detail::apply(Op::div, static_cast<const Tensor &>(*this), number);
+}
+
+inline Returned<Tensor> TensorMethods::scale(const ScaleOptions &options) const {
+  const Tensor &self = static_cast<const Tensor &>(*this);
+  return Operations(self.context()).scale(self, options);
+}
+
+inline Returned<Tensor> TensorMethods::neg() const {
+  const Tensor &self = static_cast<const Tensor &>(*this);
+  return Operations(self.context()).neg(self);
+}
+
+inline Returned<Tensor> TensorMethods::abs() const {
+  const Tensor &self = static_cast<const Tensor &>(*this);
+  return Operations(self.context()).abs(self);
+}
+
+inline Returned<Tensor> TensorMethods::exp() const {
+  const Tensor &self = static_cast<const Tensor &>(*this);
+  return Operations(self.context()).exp(self);
+}
+
+inline Returned<Tensor> TensorMethods::log() const {
+  const Tensor &self = static_cast<const Tensor &>(*this);
+  return Operations(self.context()).log(self);
+}
+
+inline Returned<Tensor> TensorMethods::sqrt() const {
+  const Tensor &self = static_cast<const Tensor &>(*this);
+  return Operations(self.context()).sqrt(self);
+}
+
+inline Returned<Tensor> TensorMethods::rsqrt() const {
+  const Tensor &self = static_cast<const Tensor &>(*this);
+  return Operations(self.context()).rsqrt(self);
+}
+
+inline Returned<Tensor> TensorMethods::relu() const {
+  const Tensor &self = static_cast<const Tensor &>(*this);
+  return Operations(self.context()).relu(self);
+}
+
+inline Returned<Tensor> TensorMethods::sigmoid() const {
+  const Tensor &self = static_cast<const Tensor &>(*this);
+  return Operations(self.context()).sigmoid(self);
+}
+
+inline Returned<Tensor> TensorMethods::tanh() const {
+  const Tensor &self = static_cast<const Tensor &>(*this);
+  return Operations(self.context()).tanh(self);
+}
+
+inline Returned<Tensor> TensorMethods::gelu(const GeluOptions &options) const {
+  const Tensor &self = static_cast<const Tensor &>(*this);
+  return Operations(self.context()).gelu(self, options);
+}
+
+inline Returned<Tensor> TensorMethods::silu() const {
+  const Tensor &self = static_cast<const Tensor &>(*this);
+  return Operations(self.context()).silu(self);
+}
+
+inline Returned<Tensor> TensorMethods::softmax(const SoftmaxOptions &options) const {
+  const Tensor &self = static_cast<const Tensor &>(*this);
+  return Operations(self.context()).softmax(self, options);
+}
+
+inline Returned<Tensor> TensorMethods::sum(const SumOptions &options) const {
+  const Tensor &self = static_cast<const Tensor &>(*this);
+  return Operations(self.context()).sum(self, options);
+}
+
+inline Returned<Tensor> TensorMethods::mean(const MeanOptions &options) const {
+  const Tensor &self = static_cast<const Tensor &>(*this);
+  return Operations(self.context()).mean(self, options);
+}
+
+inline Returned<Tensor> TensorMethods::max(const MaxOptions &options) const {
+  const Tensor &self = static_cast<const Tensor &>(*this);
+  return Operations(self.context()).max(self, options);
+}
+
+inline Returned<Tensor> TensorMethods::argmax(const ArgmaxOptions &options) const {
+  const Tensor &self = static_cast<const Tensor &>(*this);
+  return Operations(self.context()).argmax(self, options);
+}
+
+inline Returned<Tensor> TensorMethods::layernorm(const LayernormOptions &options) const {
+  const Tensor &self = static_cast<const Tensor &>(*this);
+  return Operations(self.context()).layernorm(self, options);
+}
+
+inline Returned<Tensor> TensorMethods::rmsnorm(const RmsnormOptions &options) const {
+  const Tensor &self = static_cast<const Tensor &>(*this);
+  return Operations(self.context()).rmsnorm(self, options);
+}
+
+inline Returned<Tensor> TensorMethods::attention(const Tensor &k, const Tensor &v, const AttentionOptions &options) const {
+  const Tensor &self = static_cast<const Tensor &>(*this);
+  return Operations(self.context()).attention(self, k, v, options);
+}
+
+inline Returned<Tensor> TensorMethods::ffn(const Tensor &w1, const Tensor &w2, const FfnOptions &options) const {
+  const Tensor &self = static_cast<const Tensor &>(*this);
+  return Operations(self.context()).ffn(self, w1, w2, options);
+}
+
+inline Returned<Tensor> TensorMethods::embedding(const Tensor &ids) const {
+  const Tensor &self = static_cast<const Tensor &>(*this);
+  return Operations(self.context()).embedding(self, ids);
+}
+
+inline Returned<Tensor> TensorMethods::transpose(const TransposeOptions &options) const {
+  const Tensor &self = static_cast<const Tensor &>(*this);
+  return Operations(self.context()).transpose(self, options);
+}
+
+inline Returned<Tensor> TensorMethods::cast(const CastOptions &options) const {
+  const Tensor &self = static_cast<const Tensor &>(*this);
+  return Operations(self.context()).cast(self, options);
+}
+
+inline Returned<Tensor> TensorMethods::floor() const {
+  const Tensor &self = static_cast<const Tensor &>(*this);
+  return Operations(self.context()).floor(self);
+}
+
+inline Returned<Tensor> TensorMethods::round() const {
+  const Tensor &self = static_cast<const Tensor &>(*this);
+  return Operations(self.context()).round(self);
+}
+
+inline Returned<Tensor> TensorMethods::erf() const {
+  const Tensor &self = static_cast<const Tensor &>(*this);
+  return Operations(self.context()).erf(self);
+}
+
+inline Returned<Tensor> TensorMethods::clamp(const ClampOptions &options) const {
+  const Tensor &self = static_cast<const Tensor &>(*this);
+  return Operations(self.context()).clamp(self, options);
+}
+
+inline Returned<Tensor> TensorMethods::maximum(const Tensor &b) const {
+  const Tensor &self = static_cast<const Tensor &>(*this);
+  return Operations(self.context()).maximum(self, b);
+}
+inline Returned<Tensor> TensorMethods::maximum(float number) const {
+  return detail::apply(Op::maximum, static_cast<const Tensor &>(*this), number);
+}
+
+inline Returned<Tensor> TensorMethods::minimum(const Tensor &b) const {
+  const Tensor &self = static_cast<const Tensor &>(*this);
+  return Operations(self.context()).minimum(self, b);
+}
+inline Returned<Tensor> TensorMethods::minimum(float number) const {
+  return detail::apply(Op::minimum, static_cast<const Tensor &>(*this), number);
+}
+
+inline Returned<Tensor> TensorMethods::sin() const {
+  const Tensor &self = static_cast<const Tensor &>(*this);
+  return Operations(self.context()).sin(self);
+}
+
+inline Returned<Tensor> TensorMethods::cos() const {
+  const Tensor &self = static_cast<const Tensor &>(*this);
+  return Operations(self.context()).cos(self);
+}
+
+inline Returned<Tensor> TensorMethods::log1p() const {
+  const Tensor &self = static_cast<const Tensor &>(*this);
+  return Operations(self.context()).log1p(self);
+}
+
+inline Returned<Tensor> TensorMethods::expm1() const {
+  const Tensor &self = static_cast<const Tensor &>(*this);
+  return Operations(self.context()).expm1(self);
+}
+
+inline Returned<Tensor> TensorMethods::pow(const Tensor &b) const {
+  const Tensor &self = static_cast<const Tensor &>(*this);
+  return Operations(self.context()).pow(self, b);
+}
+inline Returned<Tensor> TensorMethods::pow(float number) const {
+  return detail::apply(Op::pow, static_cast<const Tensor &>(*this), number);
+}
+
+inline Returned<Tensor> TensorMethods::min(const MinOptions &options) const {
+  const Tensor &self = static_cast<const Tensor &>(*this);
+  return Operations(self.context()).min(self, options);
+}
+
+inline Returned<Tensor> TensorMethods::argmin(const ArgminOptions &options) const {
+  const Tensor &self = static_cast<const Tensor &>(*this);
+  return Operations(self.context()).argmin(self, options);
+}
+
+inline Returned<Tensor> TensorMethods::prod(const ProdOptions &options) const {
+  const Tensor &self = static_cast<const Tensor &>(*this);
+  return Operations(self.context()).prod(self, options);
+}
+
+inline Returned<Tensor> TensorMethods::slice(const SliceOptions &options) const {
+  const Tensor &self = static_cast<const Tensor &>(*this);
+  return Operations(self.context()).slice(self, options);
+}
+
+inline Returned<Tensor> TensorMethods::pad(const Tensor &value, const PadOptions &options) const {
+  const Tensor &self = static_cast<const Tensor &>(*this);
+  return Operations(self.context()).pad(self, value, options);
+}
+
+inline Returned<Tensor> TensorMethods::gather(const Tensor &ids, const GatherOptions &options) const {
+  const Tensor &self = static_cast<const Tensor &>(*this);
+  return Operations(self.context()).gather(self, ids, options);
+}
+
+inline Returned<Tensor> TensorMethods::rope(const Tensor &cos, const Tensor &sin, const RopeOptions &options) const {
+  const Tensor &self = static_cast<const Tensor &>(*this);
+  return Operations(self.context()).rope(self, cos, sin, options);
+}
+
+inline Returned<Tensor> TensorMethods::cumsum(const CumsumOptions &options) const {
+  const Tensor &self = static_cast<const Tensor &>(*this);
+  return Operations(self.context()).cumsum(self, options);
+}
+
+inline Returned<Tensor> TensorMethods::topk(const TopkOptions &options) const {
+  const Tensor &self = static_cast<const Tensor &>(*this);
+  return Operations(self.context()).topk(self, options);
+}
+
+inline Returned<Tensor> TensorMethods::argtopk(const ArgtopkOptions &options) const {
+  const Tensor &self = static_cast<const Tensor &>(*this);
+  return Operations(self.context()).argtopk(self, options);
+}
+
+inline Returned<Tensor> TensorMethods::equal(const Tensor &b) const {
+  const Tensor &self = static_cast<const Tensor &>(*this);
+  return Operations(self.context()).equal(self, b);
+}
+inline Returned<Tensor> TensorMethods::equal(float number) const {
+  return detail::apply(Op::equal, static_cast<const Tensor &>(*this), number);
+}
+
+inline Returned<Tensor> TensorMethods::not_equal(const Tensor &b) const {
+  const Tensor &self = static_cast<const Tensor &>(*this);
+  return Operations(self.context()).not_equal(self, b);
+}
+inline Returned<Tensor> TensorMethods::not_equal(float number) const {
+  return detail::apply(Op::not_equal, static_cast<const Tensor &>(*this), number);
+}
+
+inline Returned<Tensor> TensorMethods::less(const Tensor &b) const {
+  const Tensor &self = static_cast<const Tensor &>(*this);
+  return Operations(self.context()).less(self, b);
+}
+inline Returned<Tensor> TensorMethods::less(float number) const {
+  return detail::apply(Op::less, static_cast<const Tensor &>(*this), number);
+}
+
+inline Returned<Tensor> TensorMethods::less_equal(const Tensor &b) const {
+  const Tensor &self = static_cast<const Tensor &>(*this);
+  return Operations(self.context()).less_equal(self, b);
+}
+inline Returned<Tensor> TensorMethods::less_equal(float number) const {
+  return detail::apply(Op::less_equal, static_cast<const Tensor &>(*this), number);
+}
+
+inline Returned<Tensor> TensorMethods::greater(const Tensor &b) const {
+  const Tensor &self = static_cast<const Tensor &>(*this);
+  return Operations(self.context()).greater(self, b);
+}
+inline Returned<Tensor> TensorMethods::greater(float number) const {
+  return detail::apply(Op::greater, static_cast<const Tensor &>(*this), number);
+}
+
+inline Returned<Tensor> TensorMethods::greater_equal(const Tensor &b) const {
+  const Tensor &self = static_cast<const Tensor &>(*this);
+  return Operations(self.context()).greater_equal(self, b);
+}
+inline Returned<Tensor> TensorMethods::greater_equal(float number) const {
+  return detail::apply(Op::greater_equal, static_cast<const Tensor &>(*this), number);
+}
+
+inline Returned<Tensor> TensorMethods::where(const Tensor &a, const Tensor &b) const {
+  const Tensor &self = static_cast<const Tensor &>(*this);
+  return Operations(self.context()).where(self, a, b);
+}
+
+inline Returned<Tensor> TensorMethods::quantized_matmul(const Tensor &w, const QuantizedMatmulOptions &options) const {
+  const Tensor &self = static_cast<const Tensor &>(*this);
+  return Operations(self.context()).quantized_matmul(self, w, options);
+}
+
+inline Returned<Tensor> TensorMethods::dequantize(const DequantizeOptions &options) const {
+  const Tensor &self = static_cast<const Tensor &>(*this);
+  return Operations(self.context()).dequantize(self, options);
 }
 
 }  // namespace ADEAD_HPP_MODE

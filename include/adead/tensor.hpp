@@ -2,7 +2,7 @@
 #ifndef ADEAD_TENSOR_HPP
 #define ADEAD_TENSOR_HPP
 
-#include <adead/result.hpp>
+#include <adead/options.hpp>
 
 namespace adead {
 inline namespace ADEAD_HPP_MODE {
@@ -46,8 +46,8 @@ struct Element<std::uint16_t> {
 /// Returns the bytes of one element; 0 for an unknown number.
 inline std::size_t size_of(DType dtype) noexcept { return adead_dtype_size(static_cast<adead_dtype>(dtype)); }
 
-/// A shaped value. Its contents never change. A Context makes it, and its operators compute on that context.
-class Tensor {
+/// A shaped value. Its contents never change. A Context makes it; its methods and operators compute on that context.
+class Tensor : public TensorMethods {
  public:
   Tensor() noexcept = default;
   /// Takes over a handle of the C interface.
@@ -158,18 +158,6 @@ class Tensor {
 
   detail::Handle<adead_tensor, adead_tensor_destroy> handle_;
   detail::Shared context_;
-};
-
-/// The order of axes of a transpose; a negative axis counts from the end. Without one, the core's default applies.
-class Permutation {
- public:
-  Permutation() noexcept = default;
-  Permutation(std::initializer_list<std::int32_t> axes) : axes_(axes) {}
-  Permutation(std::vector<std::int32_t> axes) noexcept : axes_(std::move(axes)) {}
-  const std::optional<std::vector<std::int32_t>> &axes() const noexcept { return axes_; }
-
- private:
-  std::optional<std::vector<std::int32_t>> axes_;
 };
 
 /// Attributes of an operation. Each has its default until it is set.

@@ -60,6 +60,7 @@ fn kind(attribute: &str) -> Kind {
     }
 }
 
+#[derive(Clone)]
 struct Operation {
     op: Op,
     about: String,
@@ -160,6 +161,7 @@ fn what_other_languages_have_is_up_to_date() {
     );
     for (path, expected) in [
         ("include/adead/enums.hpp", cpp::enums(&enums)),
+        ("include/adead/options.hpp", cpp::options(&operations)),
         ("include/adead/operations.hpp", cpp::operations(&operations)),
         ("include/adead/pipeline.hpp", cpp::pipeline(&operations)),
         ("bindings/cpp/tests/typed.hpp", cpp::typed(&operations)),

@@ -60,7 +60,12 @@ void tensors(const Context &ctx) {
   // In nested lists.
   Tensor matrix = OK(ctx.tensor({{1.f, 2.f, 3.f}, {4.f, 5.f, 6.f}}));
   CHECK(same(matrix, x) && OK(OK(ctx.tensor({7, 8})).to_vector<std::int32_t>()) == std::vector<std::int32_t>{7, 8});
-  FAILS(ShapeMismatch, shape_mismatch, "a row has 1 values and the first one 2", ctx.tensor({{1.f, 2.f}, {3.f}}));
+  CHECK(same(OK(ctx.tensor({{{1.f, 2.f, 3.f}}, {{4.f, 5.f, 6.f}}})), OK(x.reshape({2, 1, 3}))));
+  CHECK(same(OK(ctx.tensor({{{{1.f}, {2.f}, {3.f}}}, {{{4.f}, {5.f}, {6.f}}}})), OK(x.reshape({2, 1, 3, 1}))));
+  CHECK(OK(OK(ctx.tensor({{{1, 2}, {3, 4}}, {{5, 6}, {7, 8}}})).to_vector<std::int32_t>())[5] == 6);
+  FAILS(ShapeMismatch, shape_mismatch, "a list of axis 1 has 1 elements and the first one 2", ctx.tensor({{1.f, 2.f}, {3.f}}));
+  FAILS(ShapeMismatch, shape_mismatch, "a list of axis 2 has 2 elements and the first one 1",
+        ctx.tensor({{{1.f}, {2.f}}, {{3.f}, {4.f, 5.f}}}));
 
   // Moved; what was moved from is empty, and its use an error.
   static_assert(std::is_copy_constructible_v<Tensor> && std::is_copy_assignable_v<Tensor>, "a copy shares the values");
@@ -104,6 +109,18 @@ void operators(const Context &ctx) {
   CHECK(same(OK(half + 1.f), OK(ctx.cast(OK(a + 1.f), {DType::f16}))));
   FAILS(DtypeMismatch, dtype_mismatch, "i32", OK(ctx.tensor({1, 2})) + 1.f);
   FAILS(InvalidArgument, invalid_argument, "NULL", Tensor() + 1.f);
+
+  // Operations are methods of tensors too.
+  CHECK(same(OK(a.add(b)), OK(a + b)) && same(OK(a.relu()), OK(ctx.relu(a))));
+  MaxOptions all_of_it;
+  all_of_it.axis = all_axes;
+  CHECK(OK(OK(a.max(all_of_it)).data<float>())[0] == 2);
+  Tensor product = OK(OK(a.reshape({1, 3})).matmul(OK(b.reshape({3, 1}))));
+  CHECK(OK(product.to_vector<float>()) == std::vector<float>{14});
+  CHECK(OK(OK(a.maximum(0.f)).to_vector<float>()) == std::vector<float>{1, 2, 0});
+  CHECK(OK(OK(a.pow(2.f)).to_vector<float>()) == std::vector<float>{1, 4, 9});
+  CHECK(OK(OK(a.less(2.f)).to_vector<std::uint8_t>()) == std::vector<std::uint8_t>{1, 0, 1});
+  FAILS(InvalidArgument, invalid_argument, "NULL", Tensor().relu());
 
   // In place of the left operand; its copies keep their values.
   Tensor sum = a;

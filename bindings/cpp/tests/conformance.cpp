@@ -248,7 +248,11 @@ void run(const test_case *c) {
   if (!fits(*op, c->operand_count, in)) return;
   Options options{c->attrs, c->attr_count};
   result = result_of(
-      [&]() -> Returned<Tensor> { return typed(*context, *op, c->operand_count, in, std::ref(options)); }, status, text);
+      [&]() -> Returned<Tensor> {
+        // Methods of contexts and of tensors by turns.
+        return typed(*context, *op, c->operand_count, in, std::ref(options), by_method % 2 == 1);
+      },
+      status, text);
   // An attribute that the method has no name for, or a value that it has no type for: only text can say it.
   if (!options.said()) return;
   by_method++;

@@ -6,8 +6,10 @@
 #include <adead.hpp>
 
 /// Calls an operation's own method. `in(i)` is operand i, or NULL; `attr(name, to)` sets an attribute if it is given.
+/// The method is that of the first operand if `of_tensor` says so, else that of the context.
 template <class In, class Attr>
-adead::Returned<adead::Tensor> typed(const adead::Context &context, adead::Op op, std::size_t count, In in, Attr attr) {
+adead::Returned<adead::Tensor> typed(const adead::Context &context, adead::Op op, std::size_t count, In in, Attr attr,
+                                     bool of_tensor) {
   (void)count;
   (void)attr;
   switch (op) {
@@ -21,66 +23,85 @@ adead::Returned<adead::Tensor> typed(const adead::Context &context, adead::Op op
       attr("precision", options.precision);
       options.c = in(2);
       options.bias = in(3);
+      if (of_tensor) return in(0)->matmul(*in(1), options);
       return context.matmul(*in(0), *in(1), options);
     }
     case adead::Op::dot: {
+      if (of_tensor) return in(0)->dot(*in(1));
       return context.dot(*in(0), *in(1));
     }
     case adead::Op::add: {
+      if (of_tensor) return in(0)->add(*in(1));
       return context.add(*in(0), *in(1));
     }
     case adead::Op::sub: {
+      if (of_tensor) return in(0)->sub(*in(1));
       return context.sub(*in(0), *in(1));
     }
     case adead::Op::mul: {
+      if (of_tensor) return in(0)->mul(*in(1));
       return context.mul(*in(0), *in(1));
     }
     case adead::Op::div: {
+      if (of_tensor) return in(0)->div(*in(1));
       return context.div(*in(0), *in(1));
     }
     case adead::Op::scale: {
       adead::ScaleOptions options;
       attr("alpha", options.alpha);
+      if (of_tensor) return in(0)->scale(options);
       return context.scale(*in(0), options);
     }
     case adead::Op::neg: {
+      if (of_tensor) return in(0)->neg();
       return context.neg(*in(0));
     }
     case adead::Op::abs: {
+      if (of_tensor) return in(0)->abs();
       return context.abs(*in(0));
     }
     case adead::Op::exp: {
+      if (of_tensor) return in(0)->exp();
       return context.exp(*in(0));
     }
     case adead::Op::log: {
+      if (of_tensor) return in(0)->log();
       return context.log(*in(0));
     }
     case adead::Op::sqrt: {
+      if (of_tensor) return in(0)->sqrt();
       return context.sqrt(*in(0));
     }
     case adead::Op::rsqrt: {
+      if (of_tensor) return in(0)->rsqrt();
       return context.rsqrt(*in(0));
     }
     case adead::Op::relu: {
+      if (of_tensor) return in(0)->relu();
       return context.relu(*in(0));
     }
     case adead::Op::sigmoid: {
+      if (of_tensor) return in(0)->sigmoid();
       return context.sigmoid(*in(0));
     }
     case adead::Op::tanh: {
+      if (of_tensor) return in(0)->tanh();
       return context.tanh(*in(0));
     }
     case adead::Op::gelu: {
       adead::GeluOptions options;
       attr("form", options.form);
+      if (of_tensor) return in(0)->gelu(options);
       return context.gelu(*in(0), options);
     }
     case adead::Op::silu: {
+      if (of_tensor) return in(0)->silu();
       return context.silu(*in(0));
     }
     case adead::Op::softmax: {
       adead::SoftmaxOptions options;
       attr("axis", options.axis);
+      if (of_tensor) return in(0)->softmax(options);
       return context.softmax(*in(0), options);
     }
     case adead::Op::sum: {
@@ -88,6 +109,7 @@ adead::Returned<adead::Tensor> typed(const adead::Context &context, adead::Op op
       attr("axis", options.axis);
       attr("keepdim", options.keepdim);
       attr("axes", options.axes);
+      if (of_tensor) return in(0)->sum(options);
       return context.sum(*in(0), options);
     }
     case adead::Op::mean: {
@@ -95,6 +117,7 @@ adead::Returned<adead::Tensor> typed(const adead::Context &context, adead::Op op
       attr("axis", options.axis);
       attr("keepdim", options.keepdim);
       attr("axes", options.axes);
+      if (of_tensor) return in(0)->mean(options);
       return context.mean(*in(0), options);
     }
     case adead::Op::max: {
@@ -102,6 +125,7 @@ adead::Returned<adead::Tensor> typed(const adead::Context &context, adead::Op op
       attr("axis", options.axis);
       attr("keepdim", options.keepdim);
       attr("axes", options.axes);
+      if (of_tensor) return in(0)->max(options);
       return context.max(*in(0), options);
     }
     case adead::Op::argmax: {
@@ -109,6 +133,7 @@ adead::Returned<adead::Tensor> typed(const adead::Context &context, adead::Op op
       attr("axis", options.axis);
       attr("keepdim", options.keepdim);
       attr("dtype", options.dtype);
+      if (of_tensor) return in(0)->argmax(options);
       return context.argmax(*in(0), options);
     }
     case adead::Op::layernorm: {
@@ -117,6 +142,7 @@ adead::Returned<adead::Tensor> typed(const adead::Context &context, adead::Op op
       options.gamma = in(1);
       options.beta = in(2);
       options.residual = in(3);
+      if (of_tensor) return in(0)->layernorm(options);
       return context.layernorm(*in(0), options);
     }
     case adead::Op::rmsnorm: {
@@ -124,6 +150,7 @@ adead::Returned<adead::Tensor> typed(const adead::Context &context, adead::Op op
       attr("eps", options.eps);
       options.gamma = in(1);
       options.residual = in(2);
+      if (of_tensor) return in(0)->rmsnorm(options);
       return context.rmsnorm(*in(0), options);
     }
     case adead::Op::attention: {
@@ -131,6 +158,7 @@ adead::Returned<adead::Tensor> typed(const adead::Context &context, adead::Op op
       attr("causal", options.causal);
       attr("scale", options.scale);
       options.mask = in(3);
+      if (of_tensor) return in(0)->attention(*in(1), *in(2), options);
       return context.attention(*in(0), *in(1), *in(2), options);
     }
     case adead::Op::ffn: {
@@ -139,14 +167,17 @@ adead::Returned<adead::Tensor> typed(const adead::Context &context, adead::Op op
       attr("precision", options.precision);
       options.b1 = in(2);
       options.b2 = in(4);
+      if (of_tensor) return in(0)->ffn(*in(1), *in(3), options);
       return context.ffn(*in(0), *in(1), *in(3), options);
     }
     case adead::Op::embedding: {
+      if (of_tensor) return in(0)->embedding(*in(1));
       return context.embedding(*in(0), *in(1));
     }
     case adead::Op::transpose: {
       adead::TransposeOptions options;
       attr("perm", options.perm);
+      if (of_tensor) return in(0)->transpose(options);
       return context.transpose(*in(0), options);
     }
     case adead::Op::concat: {
@@ -159,42 +190,54 @@ adead::Returned<adead::Tensor> typed(const adead::Context &context, adead::Op op
     case adead::Op::cast: {
       adead::CastOptions options;
       attr("dtype", options.dtype);
+      if (of_tensor) return in(0)->cast(options);
       return context.cast(*in(0), options);
     }
     case adead::Op::floor: {
+      if (of_tensor) return in(0)->floor();
       return context.floor(*in(0));
     }
     case adead::Op::round: {
+      if (of_tensor) return in(0)->round();
       return context.round(*in(0));
     }
     case adead::Op::erf: {
+      if (of_tensor) return in(0)->erf();
       return context.erf(*in(0));
     }
     case adead::Op::clamp: {
       adead::ClampOptions options;
       attr("min", options.min);
       attr("max", options.max);
+      if (of_tensor) return in(0)->clamp(options);
       return context.clamp(*in(0), options);
     }
     case adead::Op::maximum: {
+      if (of_tensor) return in(0)->maximum(*in(1));
       return context.maximum(*in(0), *in(1));
     }
     case adead::Op::minimum: {
+      if (of_tensor) return in(0)->minimum(*in(1));
       return context.minimum(*in(0), *in(1));
     }
     case adead::Op::sin: {
+      if (of_tensor) return in(0)->sin();
       return context.sin(*in(0));
     }
     case adead::Op::cos: {
+      if (of_tensor) return in(0)->cos();
       return context.cos(*in(0));
     }
     case adead::Op::log1p: {
+      if (of_tensor) return in(0)->log1p();
       return context.log1p(*in(0));
     }
     case adead::Op::expm1: {
+      if (of_tensor) return in(0)->expm1();
       return context.expm1(*in(0));
     }
     case adead::Op::pow: {
+      if (of_tensor) return in(0)->pow(*in(1));
       return context.pow(*in(0), *in(1));
     }
     case adead::Op::min: {
@@ -202,6 +245,7 @@ adead::Returned<adead::Tensor> typed(const adead::Context &context, adead::Op op
       attr("axis", options.axis);
       attr("keepdim", options.keepdim);
       attr("axes", options.axes);
+      if (of_tensor) return in(0)->min(options);
       return context.min(*in(0), options);
     }
     case adead::Op::argmin: {
@@ -209,6 +253,7 @@ adead::Returned<adead::Tensor> typed(const adead::Context &context, adead::Op op
       attr("axis", options.axis);
       attr("keepdim", options.keepdim);
       attr("dtype", options.dtype);
+      if (of_tensor) return in(0)->argmin(options);
       return context.argmin(*in(0), options);
     }
     case adead::Op::prod: {
@@ -216,6 +261,7 @@ adead::Returned<adead::Tensor> typed(const adead::Context &context, adead::Op op
       attr("axis", options.axis);
       attr("keepdim", options.keepdim);
       attr("axes", options.axes);
+      if (of_tensor) return in(0)->prod(options);
       return context.prod(*in(0), options);
     }
     case adead::Op::slice: {
@@ -223,33 +269,39 @@ adead::Returned<adead::Tensor> typed(const adead::Context &context, adead::Op op
       attr("start", options.start);
       attr("stop", options.stop);
       attr("step", options.step);
+      if (of_tensor) return in(0)->slice(options);
       return context.slice(*in(0), options);
     }
     case adead::Op::pad: {
       adead::PadOptions options;
       attr("before", options.before);
       attr("after", options.after);
+      if (of_tensor) return in(0)->pad(*in(1), options);
       return context.pad(*in(0), *in(1), options);
     }
     case adead::Op::gather: {
       adead::GatherOptions options;
       attr("axis", options.axis);
+      if (of_tensor) return in(0)->gather(*in(1), options);
       return context.gather(*in(0), *in(1), options);
     }
     case adead::Op::rope: {
       adead::RopeOptions options;
       attr("interleaved", options.interleaved);
+      if (of_tensor) return in(0)->rope(*in(1), *in(2), options);
       return context.rope(*in(0), *in(1), *in(2), options);
     }
     case adead::Op::cumsum: {
       adead::CumsumOptions options;
       attr("axis", options.axis);
+      if (of_tensor) return in(0)->cumsum(options);
       return context.cumsum(*in(0), options);
     }
     case adead::Op::topk: {
       adead::TopkOptions options;
       attr("k", options.k);
       attr("axis", options.axis);
+      if (of_tensor) return in(0)->topk(options);
       return context.topk(*in(0), options);
     }
     case adead::Op::argtopk: {
@@ -257,37 +309,47 @@ adead::Returned<adead::Tensor> typed(const adead::Context &context, adead::Op op
       attr("k", options.k);
       attr("axis", options.axis);
       attr("dtype", options.dtype);
+      if (of_tensor) return in(0)->argtopk(options);
       return context.argtopk(*in(0), options);
     }
     case adead::Op::equal: {
+      if (of_tensor) return in(0)->equal(*in(1));
       return context.equal(*in(0), *in(1));
     }
     case adead::Op::not_equal: {
+      if (of_tensor) return in(0)->not_equal(*in(1));
       return context.not_equal(*in(0), *in(1));
     }
     case adead::Op::less: {
+      if (of_tensor) return in(0)->less(*in(1));
       return context.less(*in(0), *in(1));
     }
     case adead::Op::less_equal: {
+      if (of_tensor) return in(0)->less_equal(*in(1));
       return context.less_equal(*in(0), *in(1));
     }
     case adead::Op::greater: {
+      if (of_tensor) return in(0)->greater(*in(1));
       return context.greater(*in(0), *in(1));
     }
     case adead::Op::greater_equal: {
+      if (of_tensor) return in(0)->greater_equal(*in(1));
       return context.greater_equal(*in(0), *in(1));
     }
     case adead::Op::where: {
+      if (of_tensor) return in(0)->where(*in(1), *in(2));
       return context.where(*in(0), *in(1), *in(2));
     }
     case adead::Op::quantized_matmul: {
       adead::QuantizedMatmulOptions options;
       attr("format", options.format);
+      if (of_tensor) return in(0)->quantized_matmul(*in(1), options);
       return context.quantized_matmul(*in(0), *in(1), options);
     }
     case adead::Op::dequantize: {
       adead::DequantizeOptions options;
       attr("format", options.format);
+      if (of_tensor) return in(0)->dequantize(options);
       return context.dequantize(*in(0), options);
     }
   }

@@ -1,5 +1,7 @@
 //! C++: enums with their exceptions, one method for each operation, and the code by which its tests call them by name.
 
+use adead_core::OpKind;
+
 use super::{Enum, Kind, NOTE, Operation, Write, capital};
 
 /// Appends an underscore to a keyword of C++.
@@ -86,11 +88,21 @@ fn parameters(operation: &Operation, default: &str) -> String {
     all.join(", ")
 }
 
-/// include/adead/operations.hpp.
-pub fn operations(operations: &[Operation]) -> String {
+/// The parameters of an operation's method of a tensor, which is the first operand.
+fn more_parameters(operation: &Operation, default: &str) -> String {
+    parameters(&Operation { required: operation.required[1..].to_vec(), ..operation.clone() }, default)
+}
+
+/// Whether the second operand may be a number.
+fn takes_number(operation: &Operation) -> bool {
+    matches!(operation.op.kind(), OpKind::Binary | OpKind::Comparison)
+}
+
+/// include/adead/options.hpp.
+pub fn options(operations: &[Operation]) -> String {
     let mut text = format!(
-        "// {NOTE}\n#ifndef ADEAD_OPERATIONS_HPP\n#define ADEAD_OPERATIONS_HPP\n\n#include <adead/tensor.hpp>\n\n\
-         namespace adead {{\ninline namespace ADEAD_HPP_MODE {{\n"
+        "// {NOTE}\n#ifndef ADEAD_OPTIONS_HPP\n#define ADEAD_OPTIONS_HPP\n\n#include <adead/result.hpp>\n\n\
+         namespace adead {{\ninline namespace ADEAD_HPP_MODE {{\n\nclass Tensor;\n"
     );
     let to = &mut text;
     for operation in operations.iter().filter(|operation| operation.has_options()) {
@@ -106,6 +118,31 @@ pub fn operations(operations: &[Operation]) -> String {
         writeln!(to, "}};").unwrap();
     }
     to.push_str(
+        "\n/// Operations as methods of Tensor, which is the first operand: `x.matmul(w).relu()`. They compute on the tensor's\n\
+         /// context. A number is rounded to the tensor's dtype. docs/operations.md has shapes, attributes and errors.\nclass TensorMethods {\n public:\n",
+    );
+    for operation in operations.iter().filter(|operation| !operation.repeated) {
+        let (name, parameters) = (operation.op.name(), more_parameters(operation, " = {}"));
+        writeln!(to, "  /// {}\n  Returned<Tensor> {name}({parameters}) const;", operation.about).unwrap();
+        if takes_number(operation) {
+            writeln!(to, "  Returned<Tensor> {name}(float number) const;").unwrap();
+        }
+    }
+    to.push_str(
+        "\n private:\n  friend class Tensor;\n  TensorMethods() noexcept = default;\n};\n\n\
+         }  // namespace ADEAD_HPP_MODE\n}  // namespace adead\n\n#endif\n",
+    );
+    text
+}
+
+/// include/adead/operations.hpp.
+pub fn operations(operations: &[Operation]) -> String {
+    let mut text = format!(
+        "// {NOTE}\n#ifndef ADEAD_OPERATIONS_HPP\n#define ADEAD_OPERATIONS_HPP\n\n#include <adead/operators.hpp>\n\n\
+         namespace adead {{\ninline namespace ADEAD_HPP_MODE {{\n"
+    );
+    let to = &mut text;
+    to.push_str(
         "\n/// Every operation, as a method of Context. docs/operations.md has shapes, attributes and errors.\n\
          class Operations {\n public:\n",
     );
@@ -119,6 +156,7 @@ pub fn operations(operations: &[Operation]) -> String {
          std::vector<const adead_tensor *> handles;\n    \
          for (const Tensor *tensor : operands) handles.push_back(detail::raw(tensor));\n    \
          return run(ADEAD_OK, op, attrs, handles.data(), handles.size());\n  }\n\n protected:\n  \
+         friend class TensorMethods;\n  \
          explicit Operations(detail::Shared context) noexcept : context_(std::move(context)) {}\n  \
          Returned<Tensor> run(adead_status status, Op op, const Attrs &attrs, const adead_tensor *const *operands,\n                       \
          std::size_t count) const {\n    \
@@ -155,6 +193,19 @@ pub fn operations(operations: &[Operation]) -> String {
         };
         let attrs = if attributes.is_empty() { "{}" } else { "attrs" };
         writeln!(to, "  return run({status}, Op::{name}, {attrs}, {operands});\n}}").unwrap();
+    }
+    for operation in operations.iter().filter(|operation| !operation.repeated) {
+        let (name, parameters) = (operation.op.name(), more_parameters(operation, ""));
+        let mut passed = vec!["self"];
+        passed.extend(&operation.required[1..]);
+        passed.extend(operation.has_options().then_some("options"));
+        writeln!(to, "\ninline Returned<Tensor> TensorMethods::{name}({parameters}) const {{").unwrap();
+        writeln!(to, "  const Tensor &self = static_cast<const Tensor &>(*this);").unwrap();
+        writeln!(to, "  return Operations(self.context()).{name}({});\n}}", passed.join(", ")).unwrap();
+        if takes_number(operation) {
+            writeln!(to, "inline Returned<Tensor> TensorMethods::{name}(float number) const {{").unwrap();
+            writeln!(to, "  return detail::apply(Op::{name}, static_cast<const Tensor &>(*this), number);\n}}").unwrap();
+        }
     }
     to.push_str("\n}  // namespace ADEAD_HPP_MODE\n}  // namespace adead\n\n#endif\n");
     text
@@ -203,7 +254,13 @@ fn calls(operations: &[Operation], on: &str) -> String {
                 let begin = if operation.repeated { "pipeline.begin(*in(0))" } else { "pipeline" };
                 writeln!(text, "      return said() && (void({begin}.{name}({arguments})), true);\n    }}").unwrap();
             }
-            false => writeln!(text, "      return {on}.{name}({arguments});\n    }}").unwrap(),
+            false => {
+                if !operation.repeated {
+                    let rest = arguments.strip_prefix("*in(0)").unwrap().trim_start_matches(", ");
+                    writeln!(text, "      if (of_tensor) return in(0)->{name}({rest});").unwrap();
+                }
+                writeln!(text, "      return {on}.{name}({arguments});\n    }}").unwrap();
+            }
         }
     }
     text
@@ -214,8 +271,10 @@ pub fn typed(operations: &[Operation]) -> String {
     let mut text = format!(
         "// {NOTE}\n#ifndef TYPED_HPP\n#define TYPED_HPP\n\n#include <adead.hpp>\n\n\
          /// Calls an operation's own method. `in(i)` is operand i, or NULL; `attr(name, to)` sets an attribute if it is given.\n\
+         /// The method is that of the first operand if `of_tensor` says so, else that of the context.\n\
          template <class In, class Attr>\n\
-         adead::Returned<adead::Tensor> typed(const adead::Context &context, adead::Op op, std::size_t count, In in, Attr attr) {{\n  \
+         adead::Returned<adead::Tensor> typed(const adead::Context &context, adead::Op op, std::size_t count, In in, Attr attr,\n                                     \
+         bool of_tensor) {{\n  \
          (void)count;\n  (void)attr;\n  switch (op) {{\n"
     );
     text.push_str(&calls(operations, "context"));

@@ -4,7 +4,8 @@ import argparse
 import contextlib
 import json
 import sys
-from collections.abc import Generator, Sequence
+import time
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -113,6 +114,22 @@ def _numbers(text: str) -> list[int]:
     return [int(part) for part in text.split(",")]
 
 
+def connect(init: Callable[..., object], address: str, seconds: float = 300, pause: float = 1) -> None:
+    """Connects to a Ray cluster. Ray starts a server for every client and gives up after half a minute, which a cluster that has
+    just started or has much to do may exceed: then it is asked again, for ``seconds``."""
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            init(address, log_to_driver=False)
+            return
+        except ConnectionAbortedError:
+            left = end - time.monotonic()
+            if left <= 0:
+                raise
+            logger.warning("the Ray cluster at %s started no server for this client; asking again for %d s", address, left)
+            time.sleep(pause)
+
+
 @contextlib.contextmanager
 def engine_of(cluster: str, workers: int | None, threads: int | None, gpus: float) -> Generator[Engine]:
     """Connects to a cluster, or starts it, and ends that again."""
@@ -124,7 +141,7 @@ def engine_of(cluster: str, workers: int | None, threads: int | None, gpus: floa
         if place == "local":
             ray.init("local", num_cpus=(workers or 1) * (threads or 1), include_dashboard=False, log_to_driver=False)
         else:
-            ray.init(place if place == "auto" else cluster, log_to_driver=False)
+            connect(ray.init, place if place == "auto" else cluster)
         try:
             yield module.RayEngine(workers or 1, threads or 1, gpus)
         finally:
