@@ -338,6 +338,8 @@ export interface Description {
   steps?: number | null
   /** The type that values between layers are rounded to, and the gradients by them. */
   storage?: 'f16' | 'bf16' | null
+  /** Whether the backward pass computes values of layers again instead of keeping them: less memory, the same bits. */
+  recompute?: boolean
   /** The factor of the loss from which gradients are computed, a power of two. "dynamic" adapts it. */
   loss_scale?: number | 'dynamic' | null
 }

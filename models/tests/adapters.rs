@@ -169,6 +169,8 @@ fn every_instruction_set_every_number_of_threads_and_a_stop_give_the_same_bits()
             texts.push((bits(&generator.logits(&prompt).unwrap()), generator.generate("the", &options).unwrap()));
         }
         assert!(texts.iter().all(|text| *text == texts[0]), "{name}");
+        let recomputed = folder.job(name, &[("epochs = 2", "epochs = 2\nrecompute = true")]).unwrap();
+        assert_eq!(hash(&run(&recomputed, &cpu(2), false).unwrap().parameters).unwrap(), expected, "{name}");
         run(&folder.job(name, &[("epochs = 2", "epochs = 1")]).unwrap(), &cpu(1), false).unwrap();
         let rest = run(&folder.job(name, &[]).unwrap(), &cpu(2), true).unwrap();
         assert_eq!((hash(&rest.parameters).unwrap(), rest.epochs.len()), (expected, 1), "{name}");

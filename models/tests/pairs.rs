@@ -100,6 +100,8 @@ fn every_instruction_set_every_number_of_threads_and_a_stop_give_the_same_bits()
     for context in &contexts {
         assert_eq!(hash(&run(&job, context, false).unwrap().parameters).unwrap(), expected, "{context:?}");
     }
+    let recomputed = run(&folder.job("epochs = 3", "epochs = 3\nrecompute = true").unwrap(), &cpu(2), false).unwrap();
+    assert_eq!(hash(&recomputed.parameters).unwrap(), expected);
     run(&folder.job("epochs = 3", "epochs = 1").unwrap(), &cpu(1), false).unwrap();
     let rest = run(&folder.job("", "").unwrap(), &cpu(2), true).unwrap();
     assert_eq!((hash(&rest.parameters).unwrap(), rest.epochs.len()), (expected, 2));

@@ -206,3 +206,48 @@ fn narrow_values_and_a_loss_scale_have_one_hash_too() {
     }
     assert!(message(trained(&cpu(1, None), "f8".into(), Value::Null)).1.contains("unknown variant `f8`"));
 }
+
+#[test]
+fn recomputation_takes_less_memory_and_changes_no_bit() {
+    let [x, classes] = samples(240);
+    let convolution = || [serde_json::json!({ "conv": { "channels": 6, "size": 3, "padding": 1 } }), "gelu".into()];
+    let mut layers: Vec<Value> = (0..6).flat_map(|_| convolution()).collect();
+    layers.extend([serde_json::json!({ "dropout": 0.1 }), "flatten".into(), serde_json::json!({ "linear": 3 })]);
+    let convolutions = serde_json::json!({ "kind": "layers", "layers": layers });
+    let x = x.reshape(&[240, 1, 2, 3]).unwrap();
+    let trained = |recompute: bool| {
+        let change = |description: &mut Value| {
+            (description["model"], description["input"]) = (convolutions.clone(), serde_json::json!([1, 2, 3]));
+            (description["batch"], description["shards"]) = (240.into(), 1.into());
+            description["recompute"] = recompute.into();
+        };
+        let mut trainer = trainer(&cpu(2, None), change).unwrap();
+        trainer.fit(&x, &classes, 2, &mut |_, _, _| Ok(())).unwrap();
+        (trainer.sha256().unwrap(), trainer.memory())
+    };
+    let (kept, recomputed) = (trained(false), trained(true));
+    assert_eq!(kept.0, recomputed.0);
+    assert!(3 * recomputed.1 < 2 * kept.1, "{} and {} bytes", recomputed.1, kept.1);
+}
+
+#[test]
+fn a_decoder_that_recomputes_its_blocks_learns_the_same() {
+    let model =
+        serde_json::json!({ "kind": "gpt", "layers": 6, "heads": 2, "width": 32, "context": 32, "dropout": 0.1 });
+    let ids = Tensor::new(&(0..256).map(|i| i * 7 % 256).collect::<Vec<i64>>(), &[8, 32]).unwrap();
+    let trained = |recompute: bool, shards: u64| {
+        let mut trainer = trainer(&cpu(2, None), |description| {
+            (description["model"], description["input"]) = (model.clone(), serde_json::json!([]));
+            (description["batch"], description["shards"]) = (8.into(), shards.into());
+            description["recompute"] = recompute.into();
+        })
+        .unwrap();
+        let losses: Vec<u32> = (0..3).map(|_| trainer.step(&ids, &ids).unwrap().to_bits()).collect();
+        (losses, trainer.sha256().unwrap(), trainer.memory())
+    };
+    for shards in [1, 4] {
+        let (kept, recomputed) = (trained(false, shards), trained(true, shards));
+        assert_eq!((&kept.0, &kept.1), (&recomputed.0, &recomputed.1));
+        assert!(5 * recomputed.2 < 4 * kept.2, "{shards} shards: {} and {} bytes", recomputed.2, kept.2);
+    }
+}

@@ -9,6 +9,7 @@ mod elementwise;
 mod moves;
 mod normalise;
 mod products;
+mod recompute;
 mod recorder;
 mod rules;
 #[cfg(test)]
@@ -44,10 +45,11 @@ impl Pipeline {
     /// `invalid_argument` if `of` does not depend on a value in a way that has a gradient, `unsupported` for an operand whose
     /// gradient this version does not compute. After an error the pipeline has the operations that it had before.
     pub fn gradients(&mut self, of: Value, by: &[Value]) -> Result<Vec<Value>> {
-        let before = self.graph.nodes.len();
+        let (before, detached) = (self.graph.nodes.len(), self.detached.len());
         let found = self.backward(of, by);
         if found.is_err() {
             self.graph.nodes.truncate(before);
+            self.detached.truncate(detached);
         }
         found
     }
@@ -67,12 +69,14 @@ impl Pipeline {
             }
         }
         let needed = self.needed(last, &targets);
+        let mut stands = self.stands(last);
         let mut recorder = Recorder(self);
         let seed = recorder.ones(&meta)?;
         let mut gradients: Vec<Option<Value>> = vec![None; last as usize + 1];
         gradients[last as usize] = Some(seed);
         for node in (0..=last).rev() {
             let (Some(gradient), true) = (gradients[node as usize], needed[node as usize]) else { continue };
+            stands.enter(recorder.0, node)?;
             let parts: Vec<(u32, Value)> = match &recorder.0.graph.nodes[node as usize].source {
                 _ if recorder.0.detached.contains(&node) => continue,
                 Source::Input | Source::Constant(_) | Source::State(_) => continue,
@@ -92,14 +96,14 @@ impl Pipeline {
                 Source::Op(op, attrs, operands) => {
                     let (op, attrs, operands) = (*op, *attrs, operands.clone());
                     let inputs: Vec<Option<Value>> =
-                        operands.iter().map(|operand| operand.map(|node| recorder.value(node))).collect();
+                        operands.iter().map(|operand| operand.map(|node| recorder.value(stands.of(node)))).collect();
                     let wanted: Vec<bool> =
                         operands.iter().map(|operand| operand.is_some_and(|node| needed[node as usize])).collect();
                     let step = Step {
                         op,
                         attrs: &attrs,
                         inputs: &inputs,
-                        output: recorder.value(node),
+                        output: recorder.value(stands.of(node)),
                         gradient,
                         wanted: &wanted,
                     };

@@ -357,3 +357,67 @@ fn what_has_no_gradient_is_refused() {
     assert_eq!(message(sum, &[other]), depends);
     assert_eq!(message(prod, &[other]), "gradients: prod has none in this version; use sum and log");
 }
+
+/// Gradients of a network of blocks by its inputs: x and a weight. A block is recomputed if `recompute` says so.
+fn of_blocks(context: &Context, recompute: bool) -> (usize, Vec<Tensor>) {
+    let mut pipeline = context.pipeline();
+    let dims = [64, 32];
+    let (x, weight) = (pipeline.input(DType::F32, &dims).unwrap(), pipeline.input(DType::F32, &[32, 32]).unwrap());
+    let op = |pipeline: &mut Pipeline, op, operands: &[Value]| {
+        pipeline.op(op, &Attrs::DEFAULT, &operands.iter().copied().map(Some).collect::<Vec<_>>()).unwrap()
+    };
+    let (mut last, mut all_soft) = (x, None);
+    for _ in 0..6 {
+        let since = pipeline.values();
+        // A softmax's gradient reads its result, a detached value has none, and the reshaped product is used behind the block too.
+        let product = op(&mut pipeline, Op::Matmul, &[last, weight]);
+        let soft = op(&mut pipeline, Op::Softmax, &[product]);
+        let still = pipeline.detach(soft).unwrap();
+        let flat = pipeline.reshape(product, &[64 * 32]).unwrap();
+        let gated = op(&mut pipeline, Op::Mul, &[soft, still]);
+        let wave = op(&mut pipeline, Op::Sin, &[gated]);
+        let wave = op(&mut pipeline, Op::Gelu, &[wave]);
+        last = op(&mut pipeline, Op::Add, &[wave, last]);
+        if recompute {
+            pipeline.recompute(since).unwrap();
+        }
+        all_soft = Some(flat);
+    }
+    let flat = pipeline.reshape(last, &[64 * 32]).unwrap();
+    let sum = op(&mut pipeline, Op::Mul, &[flat, all_soft.unwrap()]);
+    let loss = pipeline.op(Op::Sum, &Attrs { axis: Axis::All, ..Attrs::DEFAULT }, &[Some(sum)]).unwrap();
+    // Twice, as the first backward pass must leave the parts as they were.
+    for _ in 0..2 {
+        for gradient in pipeline.gradients(loss, &[x, weight]).unwrap() {
+            pipeline.output(gradient).unwrap();
+        }
+    }
+    let compiled = pipeline.compile().unwrap();
+    let (x, weight) = (Draw(5).tensor(&dims, -1.0, 1.0), Draw(6).tensor(&[32, 32], -0.5, 0.5));
+    (compiled.memory(), compiled.run(&[&x, &weight]).unwrap())
+}
+
+#[test]
+fn recomputed_values_take_less_memory_and_change_no_bit() {
+    let context = Context::open("cpu").unwrap();
+    let ((kept, expected), (recomputed, found)) = (of_blocks(&context, false), of_blocks(&context, true));
+    let bits = |tensors: &[Tensor]| tensors.iter().map(|it| it.host_bytes().unwrap().to_vec()).collect::<Vec<_>>();
+    assert_eq!(bits(&found), bits(&expected));
+    assert_eq!(bits(&found[..2]), bits(&found[2..]));
+    assert!(found[1].to_vec::<f32>().unwrap().iter().any(|&x| x != 0.0));
+    assert!(2 * recomputed < kept, "{recomputed} and {kept} bytes");
+}
+
+#[test]
+fn parts_that_can_not_be_recomputed_are_refused() {
+    let mut pipeline = Context::open("cpu").unwrap().pipeline();
+    let x = pipeline.input(DType::F32, &[3]).unwrap();
+    pipeline.op(Op::Exp, &Attrs::DEFAULT, &[Some(x)]).unwrap();
+    let error = pipeline.recompute(3).unwrap_err();
+    assert_eq!(error.message(), "recompute since value 3; the pipeline has 2 values");
+    pipeline.recompute(1).unwrap();
+    let error = pipeline.recompute(1).unwrap_err();
+    assert_eq!(error.status(), Status::InvalidArgument);
+    assert_eq!(error.message(), "recompute since value 1; an earlier part that is recomputed ends at 2");
+    pipeline.recompute(2).unwrap();
+}

@@ -10,6 +10,8 @@ use crate::operand::Meta;
 use crate::ops::{Attrs, MetaList, Op};
 use crate::shape::{MAX_RANK, Shape};
 use crate::tensor::Tensor;
+#[cfg(feature = "autograd")]
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -41,6 +43,9 @@ pub struct Pipeline {
     /// The values that no gradient passes through.
     #[cfg(feature = "autograd")]
     pub(crate) detached: Vec<u32>,
+    /// The parts that a backward pass computes again, in order.
+    #[cfg(feature = "autograd")]
+    pub(crate) recomputed: Vec<Range<u32>>,
 }
 
 /// Operands as node numbers.
@@ -215,6 +220,8 @@ impl Context {
             graph: Graph::default(),
             #[cfg(feature = "autograd")]
             detached: Vec::new(),
+            #[cfg(feature = "autograd")]
+            recomputed: Vec::new(),
         }
     }
 }
@@ -225,7 +232,7 @@ impl Pipeline {
         &self.context
     }
 
-    pub(super) fn push(&mut self, meta: Meta, source: Source) -> Result<Value> {
+    pub(crate) fn push(&mut self, meta: Meta, source: Source) -> Result<Value> {
         /// More values than any model has, so that counters stay far below 32 bits.
         const MOST: usize = 1 << 20;
         let node = self.graph.nodes.len();

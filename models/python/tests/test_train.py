@@ -49,6 +49,13 @@ def test_the_shared_training_has_its_hash(threads):
         assert sorted(shapes.values()) == [(3,), (3, 32), (32,), (32, 6)], shapes
 
 
+def test_recomputation_changes_no_bit():
+    x, classes = samples()
+    with trainer(recompute=True) as net:
+        net.fit(x, classes, SHARED["epochs"])
+        assert net.sha256() == SHARED["sha256"]
+
+
 def test_steps_of_batches_are_what_fit_makes():
     x, classes = samples(24)
     with trainer() as one, trainer() as other:

@@ -67,7 +67,9 @@ pub(super) fn record(
     let mask = to.net.pipeline().reshape(kept, &[sentences, 1, 1, length])?;
     let mask = to.net.op(Op::Log, &[mask])?;
     for number in 0..files.layers {
+        let since = to.net.pipeline().values();
         x = to.layer(&format!("{root}encoder.layer.{number}"), x, mask)?;
+        to.net.end_part(since)?;
     }
 
     let tokens = to.net.pipeline().reshape(x, &[sentences, length, width])?;

@@ -110,10 +110,12 @@ impl Adapted {
                 Some((window, sight)) if window.applies_to(number) => sight,
                 _ => &everything,
             };
+            let since = to.net.pipeline().values();
             let [cos, sin] = &sight.angles;
             let parts = layer.before(&mut to, config, rows, &x, [cos, sin])?;
             let attended = attended(&mut to, config, [samples, length], parts, sight.mask)?;
             x = layer.behind(&mut to, config, rows, &x, &attended)?;
+            to.net.end_part(since)?;
         }
         let norm = to.weight(&self.model.norm)?;
         let x = to.op(Op::Rmsnorm, &Attrs { eps: config.eps, ..Attrs::DEFAULT }, &[&x, &norm])?;

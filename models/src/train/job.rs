@@ -24,6 +24,9 @@ pub struct Job {
     pub loss_scale: Option<LossScaleSpec>,
     /// What values between layers are rounded to, and the gradients by them.
     pub storage: Option<StorageSpec>,
+    /// Whether the backward pass computes values of layers again instead of keeping them.
+    #[serde(default)]
+    pub recompute: bool,
     /// Where the samples are.
     pub data: Source,
     /// The network.

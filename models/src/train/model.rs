@@ -37,8 +37,13 @@ impl Sample {
 }
 
 /// Begins a network to be trained.
-pub(super) fn network(context: &Context, seed: u64, loss_scale: Option<&LossScaleSpec>) -> Result<Network> {
-    let net = Network::new(context, seed);
+pub(super) fn network(
+    context: &Context,
+    seed: u64,
+    loss_scale: Option<&LossScaleSpec>,
+    recompute: bool,
+) -> Result<Network> {
+    let net = Network::new(context, seed).with_recompute(recompute);
     match loss_scale {
         Some(scale) => net.with_loss_scale(scale.scale().map_err(|text| Error::new(Status::InvalidArgument, text))?),
         None => Ok(net),
@@ -88,10 +93,12 @@ pub(super) fn record(
         ModelSpec::Layers { layers } => {
             let mut value = x;
             for (number, layer) in layers.iter().enumerate() {
+                let since = net.pipeline().values();
                 value = one(net, layer, number, value)?;
                 if number + 1 < layers.len() {
                     value = stored(net, value, storage)?;
                 }
+                net.end_part(since)?;
             }
             value
         }
@@ -104,9 +111,11 @@ pub(super) fn record(
             x = net.dropout(x, *dropout)?;
             x = stored(net, x, storage)?;
             for number in 0..*layers {
+                let since = net.pipeline().values();
                 let heads = Heads { count: *heads, causal: true };
                 x = layers::transformer_block(net, &format!("blocks.{number}"), x, heads, 4 * width, *dropout)?;
                 x = stored(net, x, storage)?;
+                net.end_part(since)?;
             }
             let x = layers::layer_norm(net, "norm", x, 1e-5)?;
             layers::linear_without_bias(net, "head", x, BYTES)?

@@ -86,7 +86,7 @@ impl Job {
         let steps = per_epoch * u64::from(self.epochs);
         let optimizer =
             self.optimizer.optimizer(Some(steps)).map_err(|text| Error::new(Status::InvalidArgument, text))?;
-        let mut net = network(context, self.seed, self.loss_scale.as_ref())?;
+        let mut net = network(context, self.seed, self.loss_scale.as_ref(), self.recompute)?;
         let (loss, _) = task.record(&mut net, self.batch / self.shards)?;
         let mut trainer = match self.shards {
             1 if ranks.is_none() => Trainer::new(net, loss, optimizer)?,

@@ -47,6 +47,9 @@ pub struct Description {
     pub loss_scale: Option<LossScaleSpec>,
     /// What values between layers are rounded to, and the gradients by them.
     pub storage: Option<StorageSpec>,
+    /// Whether the backward pass computes values of layers again instead of keeping them.
+    #[serde(default)]
+    pub recompute: bool,
 }
 
 fn one() -> usize {
@@ -81,7 +84,7 @@ pub struct Trainer {
 impl Trainer {
     /// Compiles a training on a context. `invalid_argument` and `shape_mismatch` for a description that makes no network.
     pub fn new(context: &Context, description: &Description) -> Result<Trainer> {
-        let Description { model, input, loss, optimizer, batch, shards, seed, steps, loss_scale, storage } =
+        let Description { model, input, loss, optimizer, batch, shards, seed, steps, loss_scale, storage, recompute } =
             description;
         if *batch == 0 || !shards.is_power_of_two() || batch % shards != 0 {
             return invalid(format!(
@@ -89,7 +92,7 @@ impl Trainer {
             ));
         }
         let optimizer = optimizer.optimizer(*steps).or_else(invalid)?;
-        let mut net = network(context, *seed, loss_scale.as_ref())?;
+        let mut net = network(context, *seed, loss_scale.as_ref(), *recompute)?;
         let recorded = record(&mut net, model, input, *loss, batch / shards, *storage)?;
         let inner = match shards {
             1 => train::Trainer::new(net, recorded.loss, optimizer)?,
@@ -116,6 +119,11 @@ impl Trainer {
     /// What a sample is made of.
     pub fn sample(&self) -> &Sample {
         &self.sample
+    }
+
+    /// Bytes of a step's values: [`train::Trainer::memory`].
+    pub fn memory(&self) -> usize {
+        self.inner.memory()
     }
 
     /// Samples of a step.

@@ -204,7 +204,8 @@ pub fn operations(operations: &[Operation]) -> String {
         writeln!(to, "  return Operations(self.context()).{name}({});\n}}", passed.join(", ")).unwrap();
         if takes_number(operation) {
             writeln!(to, "inline Returned<Tensor> TensorMethods::{name}(float number) const {{").unwrap();
-            writeln!(to, "  return detail::apply(Op::{name}, static_cast<const Tensor &>(*this), number);\n}}").unwrap();
+            writeln!(to, "  return detail::apply(Op::{name}, static_cast<const Tensor &>(*this), number);\n}}")
+                .unwrap();
         }
     }
     to.push_str("\n}  // namespace ADEAD_HPP_MODE\n}  // namespace adead\n\n#endif\n");

@@ -39,6 +39,7 @@ pub struct Network {
     pub(super) inputs: Vec<Meta>,
     pub(super) seed: u64,
     pub(super) loss_scale: Option<LossScale>,
+    recompute: bool,
     training: bool,
     weights: Option<Weights>,
 }
@@ -57,6 +58,7 @@ impl Network {
             inputs: Vec::new(),
             seed,
             loss_scale: None,
+            recompute: false,
             training: true,
             weights: None,
         }
@@ -79,6 +81,22 @@ impl Network {
     pub fn with_loss_scale(mut self, scale: LossScale) -> Result<Network> {
         self.loss_scale = Some(scale.check()?);
         Ok(self)
+    }
+
+    /// Lets the backward pass compute the values of each part again ([`end_part`](Network::end_part)) instead of keeping them: less
+    /// memory for a third more products. Gradients have the same bits.
+    #[must_use]
+    pub fn with_recompute(mut self, recompute: bool) -> Network {
+        self.recompute = recompute;
+        self
+    }
+
+    /// Ends a part of the network, such as a block, that began when the pipeline had `since`
+    /// [values](adead_core::pipeline::Pipeline::values). Does nothing unless the network was begun
+    /// [with](Network::with_recompute) recomputation. The errors are those of
+    /// [`Pipeline::recompute`](adead_core::pipeline::Pipeline::recompute).
+    pub fn end_part(&mut self, since: usize) -> Result<()> {
+        if self.recompute { self.pipeline.recompute(since) } else { Ok(()) }
     }
 
     /// Whether the network is recorded to be trained.

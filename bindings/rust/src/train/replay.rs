@@ -45,6 +45,11 @@ impl Replay {
         self.compiled.run_staying(&tensors.iter().collect::<Vec<_>>())
     }
 
+    /// Bytes of the values between the inputs and the outputs.
+    pub fn memory(&self) -> usize {
+        self.compiled.memory()
+    }
+
     /// Where it computes.
     pub fn device(&self) -> &str {
         &self.compiled.device().id

@@ -119,6 +119,12 @@ impl Trainer {
         })
     }
 
+    /// Returns the bytes of a step's values, beside the parameters and the optimiser's tensors. [`Network::with_recompute`] makes them
+    /// fewer.
+    pub fn memory(&self) -> usize {
+        self.whole.memory()
+    }
+
     /// Trains with a batch and returns its loss, from before the step. After an error nothing has changed.
     ///
     /// # Errors

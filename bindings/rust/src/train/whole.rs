@@ -58,6 +58,14 @@ impl Whole {
         Ok(Whole::Shards { gradients: Box::new(first), update: Box::new(update), partial: Nodes::new(0) })
     }
 
+    /// Bytes of a step's values.
+    pub fn memory(&self) -> usize {
+        match self {
+            Whole::Once(replay) => replay.memory(),
+            Whole::Shards { gradients, update, .. } => gradients.memory() + update.memory(),
+        }
+    }
+
     /// The pipeline that computes first.
     pub fn first(&self) -> &Replay {
         match self {

@@ -75,7 +75,8 @@ class Trainer:
     ``batch`` is the number of samples of a step, ``shards`` the number of parts of a batch whose gradients are added up in a tree,
     ``seed`` that of parameters, dropout and the order of samples. ``steps`` is the length of the whole training, which a schedule
     needs. ``storage`` is the type that values between layers are rounded to, and ``loss_scale`` the factor of the loss from which
-    gradients are computed: a power of two or "dynamic". ``device``, ``threads``, ``isa`` and ``precision`` are as for ``SentenceEncoder``.
+    gradients are computed: a power of two or "dynamic". With ``recompute`` the backward pass computes values of layers again instead of
+    keeping them: less memory, the same bits. ``device``, ``threads``, ``isa`` and ``precision`` are as for ``SentenceEncoder``.
 
     ``adead.InvalidArgumentError`` and ``adead.ShapeMismatchError`` for a description that makes no network. Threads may share a
     trainer: one call at a time computes.
@@ -93,6 +94,7 @@ class Trainer:
         seed: int = 0,
         steps: int | None = None,
         storage: Literal["f16", "bf16"] | None = None,
+        recompute: bool = False,
         loss_scale: float | Literal["dynamic"] | None = None,
         device: str | None = None,
         threads: int | None = None,
@@ -112,6 +114,7 @@ class Trainer:
             "seed": seed,
             "steps": steps,
             "storage": storage,
+            "recompute": recompute,
             "loss_scale": loss_scale,
         }
         pointer, options = c_void_p(), context_options(isa, threads, precision)
