@@ -21,40 +21,40 @@ pub struct ModelArgs {
     /// Adapters of the model, as `adead train` writes them: a safetensors file
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub adapters: Option<PathBuf>,
-    /// The most tokens of a text, the prompt's counted [default: what the model allows]
+    /// The maximum number of tokens of the prompt and the answer [default: the model's limit]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub context: Option<u32>,
-    /// The most tokens of a prompt that are computed at once
-    #[arg(long, value_name = "N", default_value_t = 512, value_parser = clap::value_parser!(u32).range(1..=65536))]
-    pub chunk: u32,
+    /// The maximum number of prompt tokens computed at once [default: 512 on the CPU, 2048 on a GPU]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65536))]
+    pub chunk: Option<u32>,
 }
 
 /// How tokens are chosen.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Sampling")]
 pub struct SamplingArgs {
-    /// The most tokens of an answer
+    /// The maximum number of tokens of an answer
     #[arg(long, value_name = "N", default_value_t = 512)]
     pub max_tokens: u32,
     /// End the answer before this text; may be repeated
     #[arg(long, value_name = "TEXT")]
     pub stop: Vec<String>,
-    /// A file with a JSON schema, or the schema itself: the answer is JSON that it allows
+    /// A JSON schema that the answer must match: a file, or the schema itself
     #[arg(long, value_name = "SCHEMA", value_hint = ValueHint::FilePath)]
     pub json_schema: Option<String>,
-    /// How random the choice of tokens is: 0 takes the most likely one, 1 draws by the model's probabilities
+    /// How random the choice of tokens is: 0 takes the most likely token, 1 draws with the model's probabilities
     #[arg(long, value_name = "T", default_value_t = 0.0)]
     pub temperature: f32,
-    /// Draw from the K most likely tokens; 0 is all
+    /// Draw from the K most likely tokens; 0 means all
     #[arg(long, value_name = "K", default_value_t = 0)]
     pub top_k: u32,
-    /// Draw from the most likely tokens that together have this probability
+    /// Draw from the most likely tokens whose probabilities add up to P
     #[arg(long, value_name = "P", default_value_t = 1.0)]
     pub top_p: f32,
-    /// Draw from tokens that have at least this part of the most likely one's probability
+    /// Draw from tokens with at least P times the probability of the most likely token
     #[arg(long, value_name = "P", default_value_t = 0.0)]
     pub min_p: f32,
-    /// Make the last 64 tokens less likely; 1 does not
+    /// Make the last 64 tokens less likely; 1 changes nothing
     #[arg(long, value_name = "R", default_value_t = 1.0)]
     pub repeat_penalty: f32,
     /// The seed of the random numbers
@@ -76,7 +76,7 @@ impl ModelArgs {
         let options = OpenOptions {
             context: Some(device.open_or(Some("cpu"))?),
             context_length: self.context.map(|length| length as usize),
-            chunk: Some(self.chunk as usize),
+            chunk: self.chunk.map(|chunk| chunk as usize),
             progress: Some(Arc::new(show)),
             adapters: self.adapters.clone(),
             ..OpenOptions::default()
