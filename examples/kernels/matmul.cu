@@ -1,12 +1,12 @@
 // C = A B for row-major matrices: A is m by k, B is k by n, C is m by n. Each workgroup computes a tile of 16 by 16.
 //
-// A kernel's leading pointers are its buffers, what follows are its push constants. CUDA does not tell a kernel how long its
-// buffers are, so there are two kernels, and both trust what they are told:
+// A kernel's leading pointers are its buffers, and the other parameters its push constants. CUDA does not tell a kernel how
+// long its buffers are, so there are two kernels. Neither checks the sizes:
 //
 //   matmul      for square matrices of 16 gridDim.x rows: dispatch (n / 16, n / 16, 1) workgroups; it has no push constants
 //   matmul_mnk  for every size, with m, n and k as push constants: dispatch (ceil(n / 16), ceil(m / 16), 1) workgroups
 //
-// matmul.ptx is made of it for compute capability 7.0 and later; `nvcc -ptx -arch=compute_70 matmul.cu` does as well.
+// matmul.ptx is compiled from this file for compute capability 7.0 and later, as by `nvcc -ptx -arch=compute_70 matmul.cu`.
 #define TILE 16
 
 static __device__ void product(const float *a, const float *b, float *c, unsigned m, unsigned n, unsigned k) {

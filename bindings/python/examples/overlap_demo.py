@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 import adead
 
 class Work:
-    """The batches, and their work: repeated products with one matrix."""
+    """The batches and their work: repeated products with one matrix."""
 
     def __init__(self, context: adead.Context, count: int, rows: int, width: int, steps: int) -> None:
         self.context, self.steps, self.shape = context, steps, (rows, width)
