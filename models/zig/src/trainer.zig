@@ -180,7 +180,7 @@ pub const Trainer = struct {
     }
 
     /// Trains with all samples `epochs` times, in an order that the seed determines for each epoch. Samples that don't fill a
-    /// batch are left for the next epoch. Returns the mean loss of the last epoch. Errors are those of step(), and NotReady if
+    /// batch are skipped in that epoch. Returns the mean loss of the last epoch. Errors are those of step(), and NotReady if
     /// `progress` ended the training. Steps before an error keep their effect.
     pub fn fit(self: Trainer, x: Samples, targets: Samples, options: FitOptions) Error!f64 {
         const count = try self.pair(x, targets);
