@@ -1,4 +1,4 @@
-//! The encoder: sentences in, rows out.
+//! The encoder: it computes a row for each sentence.
 
 use super::batches::batches;
 use super::divide::{Worker, divide};
@@ -13,13 +13,14 @@ use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
 
-/// How sentences are batched. No choice changes a bit of a result. `Default` suits the device.
+/// Options for batching sentences. They never change a bit of a result. `Default` suits the device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EncodeOptions {
-    /// Sentences of a batch at most; `None` is 256 on a GPU, and on the CPU as many as have some 512 tokens, with a batch for each
-    /// thread where there are enough. Several devices share batches, of fewer sentences where there are few.
+    /// The most sentences of a batch. With `None`, a batch on a GPU has at most 256 sentences. On the CPU it has about 512 tokens,
+    /// and each thread computes its own batches if there are enough. Several devices share the batches, which are smaller if there
+    /// are few sentences.
     pub batch: Option<usize>,
-    /// Whether sentences of a batch are padded to the longest one; `None` is on a GPU.
+    /// Whether sentences of a batch are padded to the longest one. `None` pads only on a GPU.
     pub padded: Option<bool>,
 }
 
@@ -46,7 +47,7 @@ const FEW: usize = 16;
 /// Threads that tokenize at once, at most: eight make tokens faster than a GPU takes them.
 const MOST_TOKENIZERS: usize = 8;
 
-/// A model of sentence-transformers: tokenizer, encoder, pooling. Clones share it; threads may too.
+/// A model of sentence-transformers: tokenizer, encoder, pooling. Clones share the model. Threads may share an encoder.
 #[derive(Clone)]
 pub struct SentenceEncoder {
     pub(crate) words: Arc<Words>,
@@ -87,12 +88,12 @@ impl Worker for Share<'_> {
 }
 
 impl SentenceEncoder {
-    /// Opens the folder of a model for a context's device: `config.json`, `tokenizer.json`, `model.safetensors`, and of
-    /// sentence-transformers `modules.json`, `sentence_bert_config.json`, `1_Pooling/config.json`. BERT with mean pooling is
-    /// supported.
+    /// Opens a model's folder for a context's device. It reads `config.json`, `tokenizer.json` and `model.safetensors`, and the
+    /// files of sentence-transformers: `modules.json`, `sentence_bert_config.json` and `1_Pooling/config.json`. BERT with mean
+    /// pooling is supported.
     ///
-    /// `io` for a file that is missing, `invalid_argument` and `shape_mismatch` for one that is malformed or does not fit the
-    /// others, `unsupported` for a model of another kind.
+    /// Errors: `io` for a missing file, `invalid_argument` or `shape_mismatch` for one that is malformed or does not fit the
+    /// others, `unsupported` for another kind of model.
     pub fn open(folder: impl AsRef<Path>, context: &Context) -> Result<SentenceEncoder> {
         let folder = folder.as_ref();
         let files = Files::read(folder)?;
@@ -110,27 +111,27 @@ impl SentenceEncoder {
         Ok(SentenceEncoder { words: Arc::new(words), models, context, most: files.most })
     }
 
-    /// Values of an embedding.
+    /// Returns the number of values in an embedding.
     pub fn width(&self) -> usize {
         self.models[0].width()
     }
 
-    /// Tokens of a sentence at most, the special ones at its ends counted; what is behind them has no effect.
+    /// Returns the most tokens of a sentence, including the special ones at its ends. Further tokens have no effect.
     pub fn max_tokens(&self) -> usize {
         self.most
     }
 
-    /// The context that it computes on.
+    /// Returns the context that computes.
     pub fn context(&self) -> &Context {
         &self.context
     }
 
-    /// The embeddings of sentences, in their order.
+    /// Computes the embeddings of sentences, in order.
     pub fn encode<S: AsRef<str> + Sync>(&self, sentences: &[S]) -> Result<Embeddings> {
         self.encode_with(sentences, &EncodeOptions::default())
     }
 
-    /// The same with options. `invalid_argument` for batches of 0 sentences.
+    /// Computes the embeddings of sentences with options. `invalid_argument` for batches of 0 sentences.
     pub fn encode_with<S: AsRef<str> + Sync>(&self, sentences: &[S], options: &EncodeOptions) -> Result<Embeddings> {
         let tokens = self.words.all(sentences, self.tokenizers())?;
         self.encode_tokens(&tokens, options, &mut |_| {})
