@@ -10,14 +10,14 @@
 #define TILE 16
 
 static __device__ void product(const float *a, const float *b, float *c, unsigned m, unsigned n, unsigned k) {
-    // A column more than needed, so that neighbours fall into different banks.
+    // One extra column, so that neighbours are in different memory banks.
     __shared__ float tile_a[TILE][TILE + 1];
     __shared__ float tile_b[TILE][TILE + 1];
     unsigned x = threadIdx.x % TILE, y = threadIdx.x / TILE;
     unsigned row = blockIdx.y * TILE + y, column = blockIdx.x * TILE + x;
     float sum = 0.0f;
     for (unsigned first = 0; first < k; first += TILE) {
-        // What lies outside the matrices counts as zero.
+        // Elements outside the matrices count as zero.
         tile_a[y][x] = row < m && first + x < k ? a[size_t(row) * k + first + x] : 0.0f;
         tile_b[y][x] = first + y < k && column < n ? b[size_t(first + y) * n + column] : 0.0f;
         __syncthreads();
