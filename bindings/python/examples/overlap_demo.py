@@ -1,5 +1,5 @@
 """Processes batches on a device in six ways, checks every result, and prints the speedup of each
-way over one batch after the other. docs/overlap.md says when each one pays.
+way over one batch after the other. docs/overlap.md says when to use each.
 
     python overlap_demo.py [--tiny] [DEVICE]: the best device unless one is named
 """

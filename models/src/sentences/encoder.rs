@@ -24,34 +24,34 @@ pub struct EncodeOptions {
     pub padded: Option<bool>,
 }
 
-/// Tokens of a batch at most, for each sentence that it may have: a batch of long ones has fewer.
+/// The most tokens of a batch, for each sentence that it may have: a batch of long sentences has fewer of them.
 const TOKENS: usize = 128;
 
-/// Sentences of a batch on a GPU.
+/// The most sentences of a batch on a GPU.
 const ON_GPU: usize = 256;
 
-/// Tokens of a batch on the CPU for each thread, and of the smallest: what lies between two products stays in the caches.
+/// The tokens of a batch on the CPU for each thread, and of the smallest batch: intermediate values then stay in the caches.
 const FOR_THREAD: usize = 256;
 const LEAST: usize = 512;
 
-/// Batches for each thread, at least, where threads have batches of their own.
+/// The fewest batches for each thread, if threads have their own batches.
 const SHARES: usize = 4;
 
-/// Batches under way at once on a GPU.
+/// The number of batches in flight at once on a GPU.
 const DEPTH: usize = 3;
 
-/// Batches for each of several devices, at least, as long as they have [`FEW`] sentences.
+/// The fewest batches for each of several devices, as long as batches have [`FEW`] sentences.
 const FOR_DEVICE: usize = 6;
 const FEW: usize = 16;
 
-/// Threads that tokenize at once, at most: eight make tokens faster than a GPU takes them.
+/// The most threads that tokenize at once: eight are faster than a GPU.
 const MOST_TOKENIZERS: usize = 8;
 
 /// A model of sentence-transformers: tokenizer, encoder, pooling. Clones share the model. Threads may share an encoder.
 #[derive(Clone)]
 pub struct SentenceEncoder {
     pub(crate) words: Arc<Words>,
-    /// Where several devices work as one, the model on each of them, the CPU's last.
+    /// If several devices work as one: the model on each of them, the CPU's last.
     models: Arc<[Model]>,
     context: Context,
     most: usize,
@@ -137,14 +137,14 @@ impl SentenceEncoder {
         self.encode_tokens(&tokens, options, &mut |_| {})
     }
 
-    /// Threads that tokenize at once: no more than compute, where that is the CPU.
+    /// Returns the number of threads that tokenize at once: on the CPU, no more than compute.
     pub(crate) fn tokenizers(&self) -> usize {
         let device = self.context().device_info();
         let most = if device.id == "cpu" { device.units } else { usize::MAX };
         std::thread::available_parallelism().map_or(1, usize::from).min(MOST_TOKENIZERS).min(most)
     }
 
-    /// The embeddings of tokenized sentences; `done` is told of so many more each time.
+    /// Computes the embeddings of tokenized sentences. `done` receives the number of newly computed sentences each time.
     pub(crate) fn encode_tokens(
         &self,
         tokens: &[Tokens],
@@ -199,7 +199,7 @@ impl SentenceEncoder {
         Ok(Embeddings { values, width, truncated: truncated(tokens) })
     }
 
-    /// How these sentences are batched. `invalid_argument` for batches of 0 sentences.
+    /// Returns how to batch these sentences. `invalid_argument` for batches of 0 sentences.
     fn limits(&self, tokens: &[Tokens], options: &EncodeOptions) -> Result<Limits> {
         let devices = self.models.len();
         let gpu = self.models[0].is_on_gpu();
@@ -229,18 +229,18 @@ impl SentenceEncoder {
     }
 }
 
-/// The sentences that were cut, by their numbers.
+/// Returns the indices of sentences that were cut.
 fn truncated(tokens: &[Tokens]) -> Vec<usize> {
     (0..tokens.len()).filter(|&sentence| tokens[sentence].truncated).collect()
 }
 
 /// How sentences are batched.
 struct Limits {
-    /// Of a batch, at most.
+    /// The most sentences of a batch.
     sentences: usize,
     tokens: usize,
     padded: bool,
-    /// Threads that have batches of their own.
+    /// The number of threads with their own batches.
     workers: usize,
 }
 

@@ -6,10 +6,10 @@ use super::tokens::{Tokens, Words};
 use adead::{DataLoader, Error, Result};
 use std::sync::Arc;
 
-/// Sentences that are sorted by length at once, at most, and of the first ones, which somebody waits for.
+/// The most sentences that are sorted by length at once; fewer at the start, because the caller waits for the first rows.
 const SENTENCES: usize = 4096;
 const FIRST: usize = 64;
-/// Bytes of text after which no more are taken.
+/// Bytes of text after which no further sentences are taken.
 const BYTES: usize = 4 << 20;
 
 /// A part of a stream's results: see [`SentenceEncoder::batch_embed`].

@@ -8,7 +8,7 @@ use super::sampling::Sampling;
 use crate::spread::spread;
 use adead::{Result, Tensor};
 
-/// Sequences under way at once at most; others begin when one ends.
+/// The most sequences in flight at once; others begin when one ends.
 const SEQUENCES: usize = 64;
 
 impl TextGenerator {

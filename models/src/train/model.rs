@@ -60,7 +60,7 @@ fn stored(net: &mut Network, x: Value, storage: Option<StorageSpec>) -> Result<V
 /// The bytes that texts are made of.
 const BYTES: usize = 256;
 
-/// Records the network for a batch of so many samples of the shape `input`. A decoder's samples have its context's shape. Values between
+/// Records the network for a batch of samples of the shape `input`. A decoder's samples have its context's shape. Values between
 /// layers are rounded to `storage`.
 pub(super) fn record(
     net: &mut Network,

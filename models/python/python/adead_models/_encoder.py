@@ -16,10 +16,10 @@ from ._library import BATCH_AUTO, EncodeOptions, Handle
 
 Rows: TypeAlias = numpy.typing.NDArray[numpy.float32]
 
-# Sentences that are sorted by length at once, at most, and of the first ones, which somebody waits for.
+# The most sentences that are sorted by length at once; fewer at the start, because the caller waits for the first rows.
 _SENTENCES = 4096
 _FIRST = 64
-# Bytes of text after which no more are taken.
+# Bytes of text after which no further sentences are taken.
 _BYTES = 4 << 20
 
 
@@ -184,7 +184,7 @@ def _windows(sentences: Iterator[str]) -> Iterator[tuple[int, list[bytes]]]:
 def _stream(
     handle: Handle, sentences: Iterator[str], options: EncodeOptions, progress: Callable[[int], object] | None
 ) -> Generator[Rows, None, None]:
-    # While a GPU computes, another thread makes the next window's tokens; on the CPU one takes all cores.
+    # While a GPU computes, another thread tokenizes the next window. On the CPU, one window uses all cores.
     threads = 1 if handle.device == "cpu" else 2
     under_way: deque[tuple[int, Future[tuple[Rows, list[int]]]]] = deque()
 

@@ -43,7 +43,7 @@ def quantize(array: numpy.typing.ArrayLike, format: BlockFormat) -> "numpy.typin
     values = numpy.ascontiguousarray(given, numpy.float32)
     code, size = _FORMATS.index(format), c_size_t()
     check(_quantize(None, values.size, code, None, 0, size))
-    # Of an array without rows, too, a row has so many bytes.
+    # The size of a row, also for an array without rows.
     row = c_size_t()
     check(_quantize(None, values.shape[-1], code, None, 0, row))
     blocks = numpy.empty((*values.shape[:-1], row.value), numpy.uint8)
