@@ -17,7 +17,7 @@ native.setErrorClass(AdeadError)
 const refused = (text) => new AdeadError(text, 'invalid_argument', 1)
 const named = (value) => (value === null ? 'null' : Array.isArray(value) ? 'an array' : `of the type ${typeof value}`)
 
-/** Checks a string: the native module would put U+FFFD where half of a surrogate pair is. */
+/** Checks a string: the native module would replace an unpaired surrogate by U+FFFD. */
 function checkText(text, what) {
   if (typeof text !== 'string') throw refused(`${what} must be a string; it is ${named(text)}`)
   if (!text.isWellFormed()) throw refused(`${what} has half of a surrogate pair, which is no character`)

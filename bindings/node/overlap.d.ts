@@ -23,24 +23,24 @@ export interface Stage {
 type Work<R> = (stage: Stage) => R | Promise<R>
 type Iterated<T> = Iterable<T | Promise<T>> | AsyncIterable<T>
 
-/** How many batches are in flight, and on which device. */
+/** Options of `overlap`. */
 export interface OverlapOptions {
   /** The most batches in flight, from 1 to 64: 1 is sequential, 2 double buffering, 3 (the default) triple buffering.
    * */
   depth?: number
-  /** The context; the default context if it is left out. */
+  /** The context. By default the default context. */
   context?: Context
 }
 
 /**
  * Processes batches on a device, at most `depth` at once, each on its own stream. A batch is uploaded, `work` enqueues
  * work on it, and the buffer that `work` returns is downloaded as an array. At every depth the results equal those of a
- * loop that processes one batch after the other. A batch's work begins when the work of the batch before is done, so
+ * loop that processes one batch after the other. A batch's work begins when the work of the previous batch is done, so
  * `work` may use buffers that all batches share. Results come in order. An error comes in its batch's place and ends
  * the generator; then no other batch starts.
  *
- * Uploads are calls of this thread; waits are not. Leaving the loop waits for the batches in flight and frees the
- * buffers.
+ * This thread makes the uploads, but does not block in waits. Leaving the loop waits for the batches in flight and
+ * frees the buffers.
  */
 export function overlap<D extends DType>(
   batches: Iterated<TypedArray | Tensor>,

@@ -1,7 +1,7 @@
 import type { Abortable, DType, StatusName, TensorOperations } from './operations'
 import { Context, type DeviceBuffer, type Trace, type TypedArray } from './native'
 
-/** The array that holds elements of a dtype: f16 and bf16 by their bits, bools as bytes, where 0 is false. */
+/** The type of array that holds elements of a dtype: f16 and bf16 as their bits, bools as bytes, where 0 is false. */
 export type ArrayOf<D extends DType = DType> = D extends 'f32'
   ? Float32Array
   : D extends 'f16' | 'bf16'
@@ -14,7 +14,7 @@ export type ArrayOf<D extends DType = DType> = D extends 'f32'
           ? Uint8Array
           : Uint32Array
 
-/** Values in nested arrays, such as `[[1, 2], [3, 4]]`. A value alone is a scalar. */
+/** Values in nested arrays, such as `[[1, 2], [3, 4]]`. A single value is a scalar. */
 export type Nested<T> = T | readonly Nested<T>[]
 
 /** A shaped value, in host memory or on devices. Its contents never change. */
@@ -30,8 +30,9 @@ export class Tensor {
   constructor(data: Uint8Array, dims: readonly number[], dtype: 'u8')
   constructor(data: readonly boolean[], dims: readonly number[])
   /**
-   * Makes a tensor of nested arrays: `Tensor.from([[1, 2], [3, 4]])`. Without a dtype, numbers are f32, bigints i64 and
-   * booleans bool. `shape_mismatch` if parts differ in length, `invalid_argument` for an integer outside its dtype.
+   * Makes a tensor from nested arrays: `Tensor.from([[1, 2], [3, 4]])`. Without a dtype, numbers are f32, bigints i64
+   * and booleans bool. `shape_mismatch` if arrays of one level differ in length, `invalid_argument` for an integer
+   * outside its dtype.
    */
   static from(nested: Nested<number | bigint | boolean>, dtype?: DType): Tensor
   /** Makes a tensor of zeros. */
@@ -44,16 +45,16 @@ export class Tensor {
   readonly dims: number[]
   /** The number of its elements. */
   readonly length: number
-  /** Bytes of its elements. */
+  /** The size of its elements in bytes. */
   readonly byteLength: number
   /** Returns a copy of its elements, row-major. */
   toArray<D extends DType = 'f32'>(): ArrayOf<D>
-  /** Returns a copy of their bytes. */
+  /** Returns a copy of its elements' bytes. */
   toBytes(): Uint8Array
   /**
-   * Returns its memory itself, without a copy. The array keeps the tensor's memory alive, and both may be used in any
-   * order. Writing to it changes the tensor and every reshape of it. Write only while no promise computes with them.
-   * The array can't be transferred to a worker.
+   * Returns its memory, without a copy. The array keeps the tensor's memory alive, and both may be used in any order.
+   * Writing to it changes the tensor and every reshape of it. Write only while no pending promise computes with the
+   * tensor or a reshape of it. The array can't be transferred to a worker.
    */
   view<D extends DType = 'f32'>(): ArrayOf<D>
   /** The places of its values: `'cpu'` for host memory, and ids of devices. `Context.to` copies them to a device. */
@@ -71,15 +72,15 @@ export class Tensor {
    */
   at(...index: number[]): Tensor
   /**
-   * Returns its only element, or the one at an index for every axis: a boolean of bool, a bigint of i64, or else a number.
-   * `shape_mismatch` if there is not exactly one.
+   * Returns its only element, or the one at an index for every axis: a boolean for bool, a bigint for i64, or else a
+   * number. `shape_mismatch` if there is not exactly one.
    */
   item<T extends number | bigint | boolean = number>(...index: number[]): T
   /** Returns its elements in nested arrays, one level for each dimension. */
   toNested<T extends number | bigint | boolean = number>(): Nested<T>
   /** Releases its memory now, instead of when it is collected. Later uses of this object throw. */
   dispose(): void
-  /** Does as `dispose`, for `using`. */
+  /** Like `dispose`, for `using`. */
   [Symbol.dispose](): void
   /** Returns its dtype, shape and first elements as text. */
   toString(): string
@@ -122,7 +123,7 @@ export interface PipelineRuns {
    * form is cached: the next pipeline with the same operations and shapes reuses it.
    */
   execute<T extends Tensor | Tensor[] = Tensor>(): T
-  /** Does as `execute`, on another thread. */
+  /** Like `execute`, on another thread. */
   executeAsync<T extends Tensor | Tensor[] = Tensor>(options?: Abortable): Promise<T>
 }
 
@@ -130,11 +131,11 @@ export interface PipelineRuns {
 export interface CompiledRuns {
   /**
    * Runs it on its input, or on an array of inputs in the order in which they were recorded. Returns the output, or an
-   * array of several. `invalid_argument` for another number of inputs, `dtype_mismatch` and `shape_mismatch` for one
-   * that differs from the recorded one.
+   * array of several. `invalid_argument` for a wrong number of inputs, `dtype_mismatch` or `shape_mismatch` for an
+   * input that differs from the recorded one.
    */
   run<T extends Tensor | Tensor[] = Tensor>(inputs?: Tensor | readonly Tensor[]): T
-  /** Does as `run`, on another thread. */
+  /** Like `run`, on another thread. */
   runAsync<T extends Tensor | Tensor[] = Tensor>(inputs?: Tensor | readonly Tensor[], options?: Abortable): Promise<T>
 }
 

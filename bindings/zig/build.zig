@@ -12,9 +12,9 @@ pub const Library = struct { include: std.Build.LazyPath, folder: std.Build.Lazy
 
 /// How cargo builds a library.
 pub const Cargo = struct {
-    /// Which cargo.
+    /// The program cargo.
     program: []const u8,
-    /// Where it builds; null is target/ of the sources.
+    /// Cargo's target folder; null is target/ of the sources.
     folder: ?[]const u8,
     profile: []const u8 = "release",
     package: []const u8,
@@ -29,7 +29,7 @@ pub const Cargo = struct {
         };
     }
 
-    /// Runs it. It always runs, because only cargo knows whether something changed.
+    /// Runs cargo. It always runs, because only cargo knows whether something changed.
     pub fn run(self: Cargo, b: *std.Build) *std.Build.Step {
         const step = b.addSystemCommand(&.{ self.program, "build", "--locked", "--quiet", "-p", self.package, "--profile", self.profile });
         step.addArgs(self.arguments);
@@ -42,7 +42,7 @@ pub const Cargo = struct {
         return &step.step;
     }
 
-    /// Returns a file that it builds.
+    /// Returns a file that cargo builds.
     pub fn file(self: Cargo, b: *std.Build, name: []const u8) std.Build.LazyPath {
         return self.to(b).path(b, b.fmt("{s}/{s}", .{ self.profile, name }));
     }
@@ -208,7 +208,7 @@ fn tests(
         const install = b.addInstallArtifact(exe, .{});
         examples.dependOn(&install.step);
         const run = b.addRunArtifact(exe);
-        // The folder of the files that the programs name.
+        // The folder in which the programs find the files that they open.
         run.setCwd(b.path("../.."));
         examples.dependOn(&run.step);
     }

@@ -13,7 +13,7 @@ layout(set = 0, binding = 0) readonly buffer A { float a[]; };
 layout(set = 0, binding = 1) readonly buffer B { float b[]; };
 layout(set = 0, binding = 2) writeonly buffer C { float c[]; };
 
-// A column more than needed, so that neighbours fall into different banks.
+// One extra column, so that neighbours are in different memory banks.
 shared float tile_a[TILE][TILE + 1];
 shared float tile_b[TILE][TILE + 1];
 
@@ -30,7 +30,7 @@ void main() {
         exact = m * k == a.length() && k * n == b.length() && m * n == c.length();
     }
     if (!exact || k > a.length() / m || n > b.length() / k || n > c.length() / m) {
-        // No product has these lengths: a result of NaN shows it.
+        // No product has these lengths: return NaN.
         uint i = row * gl_NumWorkGroups.x * TILE + column;
         if (i < c.length()) {
             c[i] = uintBitsToFloat(0x7fc00000);
@@ -39,7 +39,7 @@ void main() {
     }
     float sum = 0.0;
     for (uint first = 0; first < k; first += TILE) {
-        // What lies outside the matrices counts as zero.
+        // Elements outside the matrices count as zero.
         tile_a[y][x] = row < m && first + x < k ? a[row * k + first + x] : 0.0;
         tile_b[y][x] = first + y < k && column < n ? b[(first + y) * n + column] : 0.0;
         barrier();

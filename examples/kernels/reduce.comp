@@ -1,5 +1,5 @@
 #version 450
-// The sum of each run of 512 elements: y[i] = x[512 i] + … + x[512 i + 511], less at the end. Dispatch
+// The sum of each run of 512 elements: y[i] = x[512 i] + … + x[512 i + 511]; the last run may be shorter. Dispatch
 // (ceil(n / 512), 1, 1) workgroups, and again on y until one sum is left. The order of the additions is fixed, and so are
 // the bits of the result.
 layout(local_size_x_id = 0) in;

@@ -104,7 +104,7 @@ class Text {
   const char *text_;
 };
 
-/// All axes: the operation works on the row-major flattening of the whole tensor.
+/// All axes: the operation treats the tensor as one row-major vector.
 inline constexpr std::int32_t all_axes = ADEAD_AXIS_ALL;
 
 /// The order of axes of a transpose; a negative axis counts from the end. Without one, the core's default applies.

@@ -11,13 +11,13 @@
 namespace adead {
 inline namespace ADEAD_HPP_MODE {
 
-/// Options for opening a context. The environment sets what is left out, or else the core's default.
+/// Options for opening a context. A field that is not set takes its value from the environment or adead.toml, or else the default.
 struct ContextOptions {
   /// The CPU's instruction set: "avx512", "avx2", "sse2", "neon" or "portable".
   std::optional<std::string> isa = {};
   /// The number of CPU threads.
   std::optional<std::size_t> threads = {};
-  /// How products are computed whose precision is not said: see Context::set_precision. By default in f32.
+  /// The default precision of products: see Context::set_precision. Precision::f32 if not set.
   std::optional<Precision> precision = {};
 };
 
@@ -66,12 +66,12 @@ class Packed {
 
 namespace detail {
 
-/// Appends an element of nested lists. Returns "", as there is nothing to be wrong.
+/// Appends an element of nested lists. Always returns "": no error is possible.
 template <class T>
 std::string flatten(const T &value, std::size_t, std::vector<std::size_t> &, std::vector<T> &values) {
   return values.push_back(value), std::string();
 }
-/// Appends the elements of nested lists, and the length of each axis. Returns what is wrong if lists of one axis differ in length.
+/// Appends the elements of nested lists, and the length of each axis. Returns an error text if lists of one axis differ in length.
 template <class L, class T>
 std::string flatten(std::initializer_list<L> list, std::size_t axis, std::vector<std::size_t> &dims, std::vector<T> &values) {
   if (axis == dims.size()) {
@@ -214,13 +214,13 @@ class Context : public Operations {
     return detail::made<Tensor>(context_, adead_tensor_zeros, static_cast<adead_dtype>(dtype), dims.data(), dims.size());
   }
 
-  /// Packs a matrix for many multiplications: b is [K, N], or [N, K] if `trans_b`. It is for products of the context's precision at
-  /// this time.
+  /// Packs a matrix for many products: b is [K, N], or [N, K] if `trans_b`. Products with it have the default precision that the
+  /// context has now.
   Returned<Packed> pack(const Tensor &b, bool trans_b = false) const {
     return detail::made<Packed>(context_, adead_packed_create, get(), b.get(), trans_b);
   }
 
-  /// Starts to record operations that run as a whole: `pipeline().matmul(x, w1).bias(b1).relu().matmul(w2).execute()`.
+  /// Starts to record operations that run together: `pipeline().matmul(x, w1).bias(b1).relu().matmul(w2).execute()`.
   Pipeline pipeline() const { return Pipeline(context_); }
 
   /// Reports the use of the cache of executed pipelines. trim() empties it.
@@ -229,7 +229,7 @@ class Context : public Operations {
   // --- where tensors are ---
 
   /// Copies a tensor's values to one of the context's devices, by its name. May return while the copy is in progress.
-  /// "cpu" does as Tensor::to_cpu(). Operations use the copy there, and leave their results where they compute.
+  /// "cpu" is Tensor::to_cpu(). Operations use the copy there, and their results stay on the device that computed them.
   Returned<void> to(const Tensor &tensor, const char *device) const {
     return detail::done(adead_tensor_to(get(), tensor.get(), device));
   }
@@ -248,21 +248,21 @@ class Context : public Operations {
 
   // --- how products are computed ---
 
-  /// Sets how products are computed whose precision is not said: those of calls, pipelines and programs that begin or are
-  /// compiled later. At first it is Precision::f32. Layers keep what the context had when they were made.
+  /// Sets the default precision of products, for later calls, pipelines and programs. Without a call it is Precision::f32. A
+  /// layer keeps the precision that the context had when the layer was made.
   Returned<void> set_precision(Precision precision) const {
     return detail::done(adead_context_set_precision(get(), static_cast<adead_precision>(precision)));
   }
 
-  /// Makes a context of the same devices and settings, whose precision is its own. So a layer or a pipeline can have another
-  /// precision than the rest of a model.
+  /// Makes a context with the same devices and settings, and with its own default precision. With it, a layer or a pipeline can
+  /// have another precision than the rest of a model.
   Returned<Context> with_precision(Precision precision) const {
     adead_context *out = nullptr;
     adead_status status = adead_context_with_precision(get(), static_cast<adead_precision>(precision), &out);
     return opened(status, out);
   }
 
-  /// Returns how products are computed whose precision is not said.
+  /// Returns the default precision of products.
   Returned<Precision> precision() const { return detail::asked<Precision>(adead_context_precision, get()); }
 
   // --- which device ---

@@ -1,5 +1,5 @@
-// GGUF files over <adead/models.h> and its library, adead_models: values as quantised blocks, models as files. A program with it need not
-// link libadead. docs/text-generation.md is the guide.
+// GGUF files over <adead/models.h> and its library, adead_models: values as quantised blocks, models as files. Programs that use it
+// need not link libadead. docs/text-generation.md is the guide.
 #ifndef ADEAD_GGUF_HPP
 #define ADEAD_GGUF_HPP
 
@@ -8,11 +8,11 @@
 namespace adead {
 inline namespace ADEAD_HPP_MODE {
 
-/// Writes values as blocks of a format. Rows of a matrix may be written together: the result is what Context::quantized_matmul takes as
-/// a u8 tensor [rows, bytes of a row]. The same values give the same bytes everywhere.
+/// Encodes values as blocks of a format. Rows of a matrix may be encoded together: Context::quantized_matmul takes the result as a u8
+/// tensor [rows, bytes of a row]. The same values give the same bytes on every machine.
 ///
 /// shape_mismatch if the values are not whole blocks, invalid_argument with the position for a value that is NaN or infinite, and for a
-/// block whose scale is beyond 65504.
+/// block whose scale exceeds 65504.
 inline Returned<std::vector<std::uint8_t>> quantize(Array<float> values, BlockFormat format) {
   const auto raw = static_cast<adead_block_format>(format);
   std::size_t size = 0;
@@ -25,17 +25,17 @@ inline Returned<std::vector<std::uint8_t>> quantize(Array<float> values, BlockFo
 /// How a model is converted.
 struct ConvertOptions {
   /// How matrices are stored: "f32", "f16", "bf16", "q8_0", "q6_k", "q5_k", "q5_1", "q5_0", "q4_k", "q4_1", "q4_0", or
-  /// llama.cpp's mixtures "q4_k_m" and "q5_k_m". Without it as a folder
-  /// has them; a GGUF file needs it.
+  /// llama.cpp's mixtures "q4_k_m" and "q5_k_m". If not set, matrices keep the types that the folder has. Required for a
+  /// GGUF file.
   std::optional<std::string> kind = {};
-  /// Gets the number of values written so far, and of all of them. Returns false to end the conversion. Its exceptions
-  /// end it too, and are passed on.
+  /// Called with the number of values written so far, and the total. Returns false to end the conversion. An exception
+  /// ends it too, and is rethrown.
   std::function<bool(std::uint64_t written, std::uint64_t all)> progress = {};
 };
 
 namespace detail {
 
-/// The caller's functions during a conversion, and what one of them threw.
+/// The caller's functions during a conversion, and the exception that one of them threw.
 struct Converting {
   const ConvertOptions &options;
   std::vector<std::string> notes = {};
@@ -60,9 +60,9 @@ struct Converting {
 
 }  // namespace detail
 
-/// Writes a model as a GGUF file: a folder of Hugging Face, such as SmolLM2-135M-Instruct, or another GGUF file. It appears when it is
-/// complete, and then replaces a file of that name. The same model gives the same bytes everywhere. Returns notes for the user: tensors
-/// that are stored in another way, what a GGUF file can't say.
+/// Converts a model to a GGUF file. The model is a Hugging Face folder, such as SmolLM2-135M-Instruct, or another GGUF file. The file
+/// appears when it is complete, and then replaces a file of that name. The same model gives the same bytes on every machine. Returns
+/// notes for the user: which tensors are stored in another type, and which settings a GGUF file can't hold.
 ///
 /// io for a file that is missing or can't be read or written, invalid_argument and shape_mismatch for a malformed one, unsupported for a
 /// model of another kind, not_ready if `progress` ended the conversion.

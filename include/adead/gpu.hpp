@@ -79,8 +79,8 @@ class Push {
 
 /// A buffer of a kernel.
 struct Parameter {
-  /// The least bytes that a buffer for it must have. The bytes beyond must be a multiple of `stride`, which is 0
-  /// without a runtime-sized array.
+  /// The minimum size of a buffer in bytes. Bytes beyond it must be a multiple of `stride`, which is 0 without a
+  /// runtime-sized array.
   std::uint64_t least, stride;
   /// Its descriptor set and binding.
   std::uint32_t set, binding;
@@ -159,7 +159,7 @@ class Download {
   Returned<bool> query() const { return detail::asked<bool>(adead_download_query, get()); }
 
   /// Waits for the bytes and returns their address without a copy. It is valid until they are read or the download is
-  /// destroyed. The device accesses this memory, of which there is little, so don't keep it for long.
+  /// destroyed. Memory that the device can access is limited, so don't keep it for long.
   Returned<const void *> data() const { return detail::asked<const void *>(adead_download_data, get()); }
 
   /// Waits for the bytes and copies them, once. `bytes` must be the size of the download.
@@ -178,7 +178,7 @@ class Timestamp {
   Timestamp() noexcept = default;
   explicit Timestamp(adead_timestamp *raw) noexcept : handle_(raw) {}
 
-  /// Returns the time from `earlier` to this, both of one device. not_ready until the device has taken both.
+  /// Returns the time from `earlier` to this timestamp of the same device. not_ready until the device has taken both.
   Returned<std::chrono::nanoseconds> since(const Timestamp &earlier) const {
     return detail::asked<std::chrono::nanoseconds>(adead_timestamp_since, get(), earlier.get());
   }

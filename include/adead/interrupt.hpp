@@ -14,8 +14,8 @@ inline namespace ADEAD_HPP_MODE {
 /// A flag that ends long calls early. Threads and signal handlers may share one.
 class Interrupt {
  public:
-  /// While it lives, long calls of the thread that made it end with not_ready if the flag is set. The flag must live
-  /// longer.
+  /// While a Watch lives, long calls of the thread that made it end with not_ready if the flag is set. The flag must
+  /// outlive it.
   class [[nodiscard]] Watch {
    public:
     Watch(const Watch &) = delete;
@@ -32,7 +32,7 @@ class Interrupt {
   explicit Interrupt(adead_interrupt *raw) noexcept : handle_(raw) {}
   Interrupt(Interrupt &&) noexcept = default;
   Interrupt &operator=(Interrupt &&other) noexcept {
-    // `taken` takes the old flag with it, and destroys first the callback that sets the flag.
+    // After the swaps, `taken` destroys the old objects: first the callback that sets the flag, then the flag.
     Interrupt taken(std::move(other));
     std::swap(handle_, taken.handle_);
     std::swap(source_, taken.source_);
@@ -43,7 +43,7 @@ class Interrupt {
   static Returned<Interrupt> create() { return detail::asked<Interrupt>(adead_interrupt_create); }
 
 #ifdef __cpp_lib_jthread
-  /// Makes a flag that is set once a stop is requested of the token.
+  /// Makes a flag that is set when the token's stop is requested.
   static Returned<Interrupt> create(std::stop_token token) {
     adead_interrupt *out = nullptr;
     adead_status status = adead_interrupt_create(&out);

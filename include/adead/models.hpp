@@ -1,5 +1,5 @@
 // Models over <adead/models.h> and its library, adead_models: sentence encoders of sentence-transformers. <adead.hpp> does not
-// include this header, and a program with it need not link libadead. docs/sentences.md is the guide.
+// include this header, and programs that use it need not link libadead. docs/sentences.md is the guide.
 #ifndef ADEAD_MODELS_HPP
 #define ADEAD_MODELS_HPP
 
@@ -13,7 +13,7 @@
 namespace adead {
 inline namespace ADEAD_HPP_MODE {
 
-/// Options for batching sentences. They never change a bit of a result. What is left out suits the device.
+/// Options for batching sentences. They never change a bit of a result. A field that is not set suits the device.
 struct EncodeOptions {
   /// The most sentences of a batch.
   std::optional<std::size_t> batch = {};
@@ -25,7 +25,7 @@ struct EncodeOptions {
 class Embeddings {
  public:
   Embeddings() noexcept = default;
-  /// Makes it from rows of `width` values, and the numbers of the sentences that were cut.
+  /// Makes embeddings from rows of `width` values, and the indices of the sentences that were cut.
   Embeddings(std::vector<float> values, std::size_t width, std::vector<std::size_t> truncated)
       : values_(std::move(values)), width_(width), truncated_(std::move(truncated)) {}
 
@@ -33,7 +33,7 @@ class Embeddings {
   std::size_t rows() const noexcept { return width_ ? values_.size() / width_ : 0; }
   /// Returns the size of a row.
   std::size_t width() const noexcept { return width_; }
-  /// Returns a sentence's row, valid while this object lives. There must be a sentence of that number.
+  /// Returns the row of sentence `sentence`, valid while this object lives. `sentence` must be less than rows().
   Span<const float> row(std::size_t sentence) const & { return Span<const float>(values_.data() + sentence * width_, width_); }
   std::vector<float> row(std::size_t sentence) const && {
     return std::vector<float>(values_.data() + sentence * width_, values_.data() + (sentence + 1) * width_);
@@ -41,8 +41,8 @@ class Embeddings {
   /// Returns all rows, one after another.
   const std::vector<float> &values() const & noexcept { return values_; }
   std::vector<float> values() && { return std::move(values_); }
-  /// Returns, in ascending order, the sentences with more tokens than the model takes. Only their first tokens were
-  /// used.
+  /// Returns, in ascending order, the indices of sentences with more tokens than the model takes. Only their first tokens
+  /// were used.
   const std::vector<std::size_t> &truncated() const & noexcept { return truncated_; }
   std::vector<std::size_t> truncated() && { return std::move(truncated_); }
 
@@ -70,14 +70,14 @@ inline std::vector<std::size_t> cut(const std::uint8_t *truncated, std::size_t c
   return cut;
 }
 
-/// What a call of libadead_models that gave this value returns.
+/// The return value of a libadead_models call that gave this value.
 template <class T>
 Returned<T> encoded(adead_status status, T value) {
   if (status) return failed<T>(status, adead_models_last_error());
   return value;
 }
 
-/// What a call of it without a value returns.
+/// The return value of a libadead_models call without a value.
 inline Returned<void> encoded(adead_status status) {
 #ifdef ADEAD_NO_EXCEPTIONS
   if (status) return failed<void>(status, adead_models_last_error());
@@ -88,14 +88,14 @@ inline Returned<void> encoded(adead_status status) {
 }
 
 #ifndef ADEAD_NO_EXCEPTIONS
-/// What a progress function threw in this thread's call: no exception may go through the library.
+/// The exception that a progress function threw in this thread's call. No exception may pass through the library.
 inline std::exception_ptr &thrown() noexcept {
   thread_local std::exception_ptr exception;
   return exception;
 }
 #endif
 
-/// What a call that may have told its progress returns.
+/// The return value of a call that may have called a progress function; rethrows that function's exception.
 template <class T>
 Returned<T> computed(adead_status status, T value) {
 #ifndef ADEAD_NO_EXCEPTIONS
@@ -226,7 +226,7 @@ class Streamed {
   Take &take_;
   const std::function<void(std::uint64_t)> &progress_;
   std::size_t width_;
-  /// The text that the library reads, until the next one.
+  /// The sentence that the library reads until it asks for the next one.
   Sentence sentence_ = none();
   Fault source_, sink_;
 };
@@ -247,8 +247,8 @@ class SentenceEncoder {
   SentenceEncoder() noexcept = default;
 #endif
 
-  /// Opens the folder of a model, such as all-MiniLM-L6-v2, on a device that is named as for Context::open. io for a
-  /// missing file, invalid_argument and shape_mismatch for a malformed one, unsupported for a model of another kind.
+  /// Opens a model's folder, such as all-MiniLM-L6-v2, on a device named as for Context::open. Errors: io for a missing
+  /// file, invalid_argument or shape_mismatch for a malformed one, unsupported for another kind of model.
   static Returned<SentenceEncoder> open(Text folder, Text device = nullptr, const ContextOptions &options = {}) {
     const adead_context_options raw = detail::raw(options);
     adead_sentence_encoder *out = nullptr;
@@ -263,7 +263,7 @@ class SentenceEncoder {
     return detail::encoded(status, out);
   }
 
-  /// Returns the most tokens of a sentence, including the special ones at its ends. Tokens beyond have no effect.
+  /// Returns the most tokens of a sentence, including the special ones at its ends. Further tokens have no effect.
   Returned<std::size_t> max_tokens() const {
     std::size_t out = 0;
     adead_status status = adead_sentence_encoder_max_tokens(get(), &out);
@@ -297,9 +297,9 @@ class SentenceEncoder {
   /// Embeds any number of sentences as they arrive. Returns the number of rows that `take` got.
   ///
   /// `next()` returns a std::optional of a std::string or of a std::string_view that stays valid until the next call;
-  /// an empty one ends the stream. The library's own thread calls it, some thousand sentences ahead. `take(first,
-  /// rows)` gets the next Embeddings in the caller's thread. `first` is the number of the first row's sentence, and the
-  /// numbers in truncated() count from there. `take` returns nothing, or false to end the stream. `progress(computed)`
+  /// an empty one ends the stream. The library's own thread calls it, a few thousand sentences ahead. `take(first,
+  /// rows)` gets the next Embeddings in the caller's thread. `first` is the index of the first row's sentence, and the
+  /// indices in truncated() count from it. `take` returns nothing, or false to end the stream. `progress(computed)`
   /// gets the number of sentences computed so far.
   ///
   /// An exception of any of them ends the stream and is rethrown. Without exceptions, `next` may return a Result of its

@@ -98,7 +98,7 @@ ADEAD_ASSIGN(/, float)
 
 #ifndef ADEAD_NO_EXCEPTIONS
 /// Returns whether dtype, shape and every bit are equal: a NaN equals itself, and -0 differs from 0. Context::equal compares
-/// elements. There is no `==` without exceptions, as reading the values may fail.
+/// elements. Without exceptions there is no `==`, because reading the values may fail.
 inline bool operator==(const Tensor &a, const Tensor &b) {
   auto shape = a.shape(), other_shape = b.shape();
   auto bytes = a.bytes(), other = b.bytes();

@@ -58,7 +58,7 @@ namespace detail {
 /// The status that a callback returns when an error was kept for the caller. The library has no such status.
 inline constexpr adead_status kept_error = -1;
 
-/// The batches, the functions that process them, and the error that one of these met.
+/// The batches, the functions that process them, and the error that one of them reported.
 template <class Batches, class Work, class Take>
 struct Overlapped {
   using Iterator = decltype(std::begin(std::declval<Batches &>()));

@@ -37,7 +37,7 @@ class Binding {
   const Tensor *tensor_;
 };
 
-/// Options of a run. What is left out has the core's default.
+/// Options of a run. A field that is not set has the core's default.
 struct RunOptions {
   /// The most bytes that registers, temporaries and outputs may take at the same time.
   std::optional<std::size_t> memory_limit = {};

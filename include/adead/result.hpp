@@ -31,7 +31,7 @@ class [[nodiscard]] Result {
   T *operator->() noexcept { return &value_; }
   const T *operator->() const noexcept { return &value_; }
 
-  /// Returns `next(value)`, which must be a Result too, or else this error.
+  /// Returns `next(value)` if the call succeeded, else this error. `next` must return a Result too.
   template <class F>
   auto and_then(F &&next) && -> std::invoke_result_t<F, T> {
     if (error_) return std::move(*error_);
@@ -59,7 +59,7 @@ class [[nodiscard]] Result<void> {
   const std::optional<Error> &error() const & noexcept { return error_; }
   std::optional<Error> error() && { return std::move(error_); }
 
-  /// Returns `next()`, which must be a Result too, or else this error.
+  /// Returns `next()` if the call succeeded, else this error. `next` must return a Result too.
   template <class F>
   auto and_then(F &&next) && -> std::invoke_result_t<F> {
     if (error_) return std::move(*error_);

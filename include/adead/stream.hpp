@@ -72,7 +72,7 @@ class Stream {
     return detail::done(adead_stream_run(get(), static_cast<adead_op>(op), all.data(), all.size(), attrs.get(), &out));
   }
 
-  /// Makes an event at the point after everything that the stream was given so far.
+  /// Makes an event at the point after everything that was enqueued on the stream so far.
   Returned<Event> event() { return detail::asked<Event>(adead_stream_event, get()); }
 
   /// Makes everything from now on wait for an event of the same device.

@@ -55,7 +55,7 @@ class Tensor : public TensorMethods {
 
   Tensor(Tensor &&) noexcept = default;
   Tensor &operator=(Tensor &&) noexcept = default;
-  /// Makes another handle of the same values, as clone() does. Without exceptions, a copy that fails is empty.
+  /// Makes another handle to the same values, like clone(). Without exceptions, a copy that fails is empty.
   Tensor(const Tensor &other) : Tensor(copied(other)) {}
   Tensor &operator=(const Tensor &other) { return *this = Tensor(other); }
 
@@ -116,7 +116,7 @@ class Tensor : public TensorMethods {
   /// Copies all elements. invalid_argument unless `bytes` is exactly their size.
   Returned<void> read(void *to, std::size_t bytes) const { return detail::done(adead_tensor_read(get(), to, bytes)); }
 
-  /// Makes another handle of the same values, without a copy.
+  /// Makes another handle to the same values, without a copy.
   Returned<Tensor> clone() const { return detail::made<Tensor>(context_, adead_tensor_clone, get()); }
 
   /// Returns the same values in another shape, without a copy.
@@ -202,7 +202,7 @@ class Attrs {
   adead_attrs *get() const noexcept { return handle_.get(); }
 
  private:
-  /// An unknown number has no name. The operation refuses the empty word.
+  /// Returns "" for an unknown number; the operation then refuses "".
   template <class E>
   static const char *word(E value) noexcept {
     const char *text = name(value);

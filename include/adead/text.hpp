@@ -1,5 +1,5 @@
 // Text generation over <adead/models.h> and its library, adead_models: language models in GGUF files. docs/text-generation.md is the
-// guide. A program with it need not link libadead.
+// guide. Programs that use it need not link libadead.
 #ifndef ADEAD_TEXT_HPP
 #define ADEAD_TEXT_HPP
 
@@ -11,52 +11,52 @@
 namespace adead {
 inline namespace ADEAD_HPP_MODE {
 
-/// How a model is opened. No choice changes a bit of a text.
+/// Options for opening a model. None of them changes a bit of a text.
 struct TextOptions {
-  /// The device, named as for Context::open. Without it what ADEAD_DEVICE names, else what adead.toml does, else the CPU.
+  /// The device, named as for Context::open. By default ADEAD_DEVICE, else the device in adead.toml, else the CPU.
   std::optional<std::string> device = {};
   /// CPU threads.
   std::optional<std::size_t> threads = {};
-  /// The most tokens of a sequence, prompt and answer together. Without it what the file says, the largest number too.
+  /// The most tokens of a sequence, prompt and answer together. The file's context length is the default and the maximum.
   std::optional<std::size_t> context_length = {};
-  /// The most tokens that are computed at once; 512 without it.
+  /// The most tokens that are computed at once. By default 512 on the CPU and 2,048 on a GPU.
   std::optional<std::size_t> chunk = {};
   /// Whether the file is mapped instead of read. It must not change while the generator lives.
   bool map = false;
-  /// Gets the number of a prompt's tokens computed so far, and of all of them, after each chunk. Its exception
-  /// is passed on when the call that computes has ended.
+  /// Called after each chunk of a prompt, with the number of tokens computed so far, and the total. An exception
+  /// is rethrown when the call that computes has ended.
   std::function<void(std::size_t computed, std::size_t all)> progress = {};
 };
 
-/// How text is generated. Without options the most likely tokens are taken, 512 at most.
+/// Options for generating text. By default the most likely token is taken each time, for at most 512 tokens.
 struct GenerateOptions {
   /// The most tokens of an answer.
   std::optional<std::size_t> max_tokens = {};
-  /// Texts that end an answer, which does not contain them.
+  /// Stop texts: one that appears ends the answer, and is not part of it.
   std::vector<std::string> stop = {};
-  /// Whether an answer goes on after tokens that would end it.
+  /// Whether an answer continues after tokens that would end it.
   bool ignore_end = false;
-  /// A JSON schema: the answer is JSON that it allows, and ends when the JSON is complete. `{}` allows any JSON; nothing any text.
+  /// A JSON schema: the answer is JSON that it allows, and ends when the JSON is complete. `{}` allows any JSON. If not set, any text.
   std::optional<std::string> json_schema = {};
-  /// The factor that flattens the distribution: 0 takes the most likely token, 1 draws by the model's own probabilities.
+  /// The temperature: 0 takes the most likely token, 1 samples by the model's own probabilities, more flattens the distribution.
   std::optional<float> temperature = {};
-  /// The most tokens to draw from; 0 is all.
+  /// The number of most likely tokens to sample from; 0 is all.
   std::optional<std::size_t> top_k = {};
-  /// The probability that the tokens to draw from reach together; 1 is all.
+  /// Sample from the most likely tokens whose probabilities together reach this; 1 is all tokens.
   std::optional<float> top_p = {};
-  /// The least probability of a token to draw from, as a part of the most likely token's; 0 is all.
+  /// The least probability of a token to sample, as a fraction of the most likely token's; 0 is all tokens.
   std::optional<float> min_p = {};
-  /// The penalty of recent tokens; 1 is none.
+  /// The penalty for recent tokens; 1 is none.
   std::optional<float> repeat_penalty = {};
-  /// How many of the last tokens are recent, the prompt's included.
+  /// How many of the last tokens count as recent, including the prompt's.
   std::optional<std::size_t> repeat_last = {};
   /// The seed of the random numbers.
   std::uint64_t seed = 0;
-  /// The number of the sequence. Sequences of one seed draw different numbers.
+  /// The number of the sequence. Sequences with the same seed and different numbers draw different random numbers.
   std::uint64_t sequence = 0;
 };
 
-/// A message of a conversation: who says it ("system", "user", "assistant"), and what.
+/// A message of a conversation: its role ("system", "user" or "assistant") and its text.
 struct Message {
   std::string role, content;
 };
@@ -67,9 +67,9 @@ enum class Finish : std::int32_t {
   none = ADEAD_FINISH_NONE,
   /// The model ended it.
   end = ADEAD_FINISH_END,
-  /// A stop text came.
+  /// A stop text appeared.
   stop = ADEAD_FINISH_STOP,
-  /// It has max_tokens tokens.
+  /// It reached max_tokens tokens.
   max_tokens = ADEAD_FINISH_MAX_TOKENS,
   /// It filled the context.
   context_full = ADEAD_FINISH_CONTEXT_FULL,
@@ -79,7 +79,7 @@ enum class Finish : std::int32_t {
 struct Generation {
   /// The text, without the prompt.
   std::string text;
-  /// Its tokens. If one ended it, that is the last.
+  /// Its tokens, including the token that ended it, if one did.
   std::vector<std::uint32_t> tokens;
   Finish finish = Finish::none;
   std::size_t prompt_tokens = 0;
@@ -89,7 +89,7 @@ namespace detail {
 
 using RawGeneration = Handle<adead_generation, adead_generation_destroy>;
 
-/// Copies a generation of the C interface.
+/// Copies the C interface's generation.
 inline adead_status read(const adead_generation *raw, Generation &all) {
   const char *text = nullptr;
   const std::uint32_t *tokens = nullptr;
@@ -142,7 +142,7 @@ class TextStream {
  public:
   TextStream() noexcept = default;
 
-  /// Computes the next piece: text that is not empty and ends between characters. Nothing at the end. The first call computes the
+  /// Computes the next piece: non-empty text of whole characters. Returns std::nullopt at the end. The first call computes the
   /// prompt.
   Returned<std::optional<std::string>> next() {
     const char *text = nullptr;
@@ -153,7 +153,7 @@ class TextStream {
     return detail::computed(status, std::move(piece));
   }
 
-  /// Returns what is generated so far: all of it behind the last piece.
+  /// Returns the text generated so far. After the last piece it is complete.
   Returned<Generation> generation() const {
     adead_generation *raw = nullptr;
     adead_status status = adead_text_stream_generation(handle_.get(), &raw);
@@ -189,8 +189,8 @@ class TextGenerator {
   TextGenerator() noexcept = default;
 #endif
 
-  /// Opens a file. io for one that can't be read, invalid_argument, dtype_mismatch and shape_mismatch for a malformed one, unsupported
-  /// for a model of another kind.
+  /// Opens a file. Errors: io if it can't be read; invalid_argument, dtype_mismatch or shape_mismatch if it is malformed; unsupported
+  /// for another kind of model.
   static Returned<TextGenerator> open(Text path, const TextOptions &options = {}) {
     adead_text_options raw = ADEAD_TEXT_OPTIONS_INIT;
     TextStream::Progress progress;
@@ -223,9 +223,9 @@ class TextGenerator {
 
   /// Returns the most tokens of a sequence, prompt and answer together.
   Returned<std::size_t> context_length() const { return size(adead_text_generator_context_length); }
-  /// Returns the number of different tokens.
+  /// Returns the number of tokens in the vocabulary.
   Returned<std::size_t> vocabulary() const { return size(adead_text_generator_vocabulary); }
-  /// Returns the number of values of an embedding.
+  /// Returns the number of values in an embedding.
   Returned<std::size_t> width() const { return size(adead_text_generator_width); }
   /// Returns whether the file has a chat template, which chat() needs.
   Returned<bool> has_chat_template() const {
@@ -240,8 +240,8 @@ class TextGenerator {
     return detail::encoded(status, std::string(out ? out : ""));
   }
 
-  /// Begins the text that follows a prompt. invalid_argument for a prompt without tokens or with more than the context length, and for
-  /// options outside their ranges.
+  /// Starts to generate the text that follows a prompt. invalid_argument if the prompt has no tokens or more than the context length,
+  /// or an option is outside its range.
   Returned<TextStream> stream(Text prompt, const GenerateOptions &options = {}) const {
     const detail::RawGenerate raw(options);
     adead_text_stream *out = nullptr;
@@ -249,7 +249,7 @@ class TextGenerator {
     return detail::encoded(status, TextStream(out, progress_));
   }
 
-  /// Begins an answer to messages, which the model's chat template writes as a prompt. unsupported without a template.
+  /// Starts to generate an answer to messages. The model's chat template makes the prompt; unsupported if it has none.
   Returned<TextStream> chat_stream(const std::vector<Message> &messages, const GenerateOptions &options = {}) const {
     const detail::RawGenerate raw(options);
     std::vector<adead_message> all;
@@ -259,15 +259,15 @@ class TextGenerator {
     return detail::encoded(status, TextStream(out, progress_));
   }
 
-  /// Generates the text that follows a prompt. Pieces are passed to `piece` as they come; it returns false to end
-  /// the text. Its exceptions end the text and are passed on.
+  /// Generates the text that follows a prompt. `piece` receives each piece, and returns false to end
+  /// the text. An exception ends the text and is rethrown.
   Returned<Generation> generate(Text prompt, const GenerateOptions &options = {},
                                 const std::function<bool(std::string_view)> &piece = {}) const {
     return whole(stream(prompt, options), piece);
   }
 
-  /// Generates texts for several prompts at once, which is faster than one by one. Every text has the bits that it has alone, with the
-  /// number of its sequence: that of the options plus the number of its prompt. Errors are those of stream(), for any of the prompts.
+  /// Generates texts for several prompts at once, which is faster than one by one. Each text has the same bits as alone. Prompt i
+  /// uses the sequence number `sequence` + i. Errors are those of stream(), for any of the prompts.
   Returned<std::vector<Generation>> generate_batch(const std::vector<std::string> &prompts, const GenerateOptions &options = {}) const {
     const detail::RawGenerate raw(options);
     std::vector<const char *> texts;
@@ -297,7 +297,7 @@ class TextGenerator {
     return detail::encoded(status, std::move(tokens));
   }
 
-  /// Returns the text of tokens. Special ones have none.
+  /// Returns the text of tokens. Special tokens have no text.
   Returned<std::string> detokenize(const std::vector<std::uint32_t> &tokens) const {
     std::size_t length = 0;
     adead_status status = adead_text_detokenize(get(), tokens.data(), tokens.size(), nullptr, 0, &length);
@@ -307,21 +307,22 @@ class TextGenerator {
     return detail::encoded(status, std::move(text));
   }
 
-  /// Returns e to the mean of the negative logarithms of the probabilities of a text's tokens. invalid_argument for fewer than two.
+  /// Returns the perplexity of a text: e to the mean of its tokens' negative log-probabilities. invalid_argument for fewer than two
+  /// tokens.
   Returned<double> perplexity(Text text) const {
     double out = 0;
     adead_status status = adead_text_perplexity(get(), text.get(), &out);
     return detail::computed(status, out);
   }
 
-  /// Returns the logarithm of the probability of each token but the first, given those before it.
+  /// Returns the log-probability of each token except the first, given the tokens before it.
   Returned<std::vector<float>> logprobs(const std::vector<std::uint32_t> &tokens) const {
     std::vector<float> values(tokens.empty() ? 0 : tokens.size() - 1);
     adead_status status = adead_text_logprobs(get(), tokens.data(), tokens.size(), values.data(), values.size());
     return detail::computed(status, std::move(values));
   }
 
-  /// Returns the mean of the last hidden states of a text's tokens. SentenceEncoder says more about meaning.
+  /// Returns the mean of the last hidden states of a text's tokens. To compare meanings, use SentenceEncoder.
   Returned<std::vector<float>> embed(Text text) const {
     std::size_t width = 0;
     adead_status status = adead_text_generator_width(get(), &width);

@@ -1,5 +1,5 @@
 // Training over <adead/models.h> and its library, adead_models: networks that learn from arrays, and jobs that a file describes.
-// docs/training.md is the guide. A program with it need not link libadead.
+// docs/training.md is the guide. Programs that use it need not link libadead.
 #ifndef ADEAD_TRAIN_HPP
 #define ADEAD_TRAIN_HPP
 
@@ -8,15 +8,15 @@
 namespace adead {
 inline namespace ADEAD_HPP_MODE {
 
-/// What was measured with samples.
+/// The result of Trainer::evaluate.
 struct Measured {
   /// The mean loss.
   double loss = 0;
-  /// The part of the samples whose most likely class is the right one.
+  /// The fraction of the samples whose most likely class is the right one.
   double accuracy = 0;
 };
 
-/// Values of samples or targets, one sample behind the other: f32, or i64 for ids and classes. They must outlive the call.
+/// A view of samples or targets, one sample after another: f32, or i64 for ids and classes. The values must outlive the call.
 class Samples {
  public:
   Samples(const std::vector<float> &values) noexcept : Samples(values.data(), values.size()) {}
@@ -55,8 +55,8 @@ class Trainer {
   Trainer() noexcept = default;
 #endif
 
-  /// Compiles a training. The description is JSON: the network, its loss and its optimiser, which docs/training.md describes.
-  /// invalid_argument and shape_mismatch for one that is malformed or makes no network.
+  /// Compiles a network for training. The description is JSON: the network, its loss and its optimiser (docs/training.md).
+  /// invalid_argument or shape_mismatch if it is malformed or does not describe a network.
   static Returned<Trainer> create(Text description, Text device = nullptr, const ContextOptions &options = {}) {
     const adead_context_options raw = detail::raw(options);
     adead_trainer *out = nullptr;
@@ -72,23 +72,23 @@ class Trainer {
     adead_status status = adead_trainer_inspect(get(), &info);
     return detail::encoded(status, info.steps);
   }
-  /// Returns the number of samples of a step.
+  /// Returns the number of samples in a step.
   std::size_t batch() const noexcept { return info_.batch; }
-  /// Returns the number of values of an output.
+  /// Returns the number of values in an output.
   std::size_t output_size() const noexcept { return info_.output_size; }
   /// Returns the device that trains, such as "cpu" or "cuda:0".
   std::string device() const { return info_.device; }
 
-  /// Trains together with other processes from here on. The place is the rank of this one, "0/4@host:29500" for rank 0 of 4 with the
-  /// address on which rank 0 waits, or "env" for what torchrun, Open MPI, MPICH or Slurm says. Then each rank makes the same calls
-  /// with the same samples. A rank may take `patience` seconds to come, and to compute its part of a step. invalid_argument if there
-  /// are more ranks than shards or the trainings differ; io if a rank does not come or is lost.
+  /// Joins other processes, which then train together. `place` names this process's rank: "0/4@host:29500" is rank 0 of 4, and rank 0
+  /// listens on that address. "env" reads the variables of torchrun, Open MPI, MPICH or Slurm. After joining, each rank makes the same
+  /// calls with the same samples. A rank may take `patience` seconds to connect, and to compute its part of a step. invalid_argument
+  /// if there are more ranks than shards or the ranks' trainers differ; io if a rank does not connect or is lost.
   Returned<void> join(Text place = "env", double patience = 300) {
     return detail::encoded(adead_trainer_join(get(), place.get(), patience));
   }
 
-  /// Trains with one batch, and returns its loss from before the step. shape_mismatch for another number of samples than the batch;
-  /// invalid_argument for a class that does not exist, and for a loss that is not finite. Then nothing has changed.
+  /// Trains with one batch, and returns the loss before the step. shape_mismatch unless there are batch() samples; invalid_argument
+  /// for a class that does not exist, or a loss that is not finite. After an error nothing has changed.
   Returned<float> step(const Samples &x, const Samples &targets) {
     std::size_t count = 0;
     float loss = 0;
@@ -97,8 +97,9 @@ class Trainer {
     return detail::encoded(status, loss);
   }
 
-  /// Trains with all samples `epochs` times, in an order that the seed draws, and returns the mean loss of the last epoch. `progress` is
-  /// told of each step; it returns false to end the training, which is not_ready. Its exceptions end it too and are passed on.
+  /// Trains with all samples `epochs` times, in an order that the seed determines, and returns the mean loss of the last epoch.
+  /// `progress` is called after each step, and returns false to end the training with not_ready. An exception ends it too, and is
+  /// rethrown.
   Returned<double> fit(const Samples &x, const Samples &targets, std::uint32_t epochs,
                        const std::function<bool(std::uint32_t epoch, std::uint64_t step, float loss)> &progress = {}) {
     std::size_t count = 0;
@@ -124,7 +125,7 @@ class Trainer {
     return detail::computed(status, loss);
   }
 
-  /// Computes the outputs for samples: output_size() values for each, in their order.
+  /// Computes the outputs for samples: output_size() values for each sample, in order.
   Returned<std::vector<float>> predict(const Samples &x) const {
     std::size_t count = 0;
     if (const char *wrong = check(x, nullptr, count)) return failed<std::vector<float>>(wrong);
@@ -133,7 +134,7 @@ class Trainer {
     return detail::encoded(status, std::move(out));
   }
 
-  /// Measures samples with their classes. unsupported for a loss without classes.
+  /// Computes the mean loss and the accuracy on samples with known classes. unsupported for a loss without classes.
   Returned<Measured> evaluate(const Samples &x, const Samples &targets) const {
     std::size_t count = 0;
     Measured out;
@@ -142,10 +143,10 @@ class Trainer {
     return detail::encoded(status, out);
   }
 
-  /// Writes parameters, optimiser and step to a safetensors file, which replaces an older one at once. io if it can't be written.
+  /// Writes parameters, optimiser and step to a safetensors file, atomically. io if it can't be written.
   Returned<void> save(Text path) const { return detail::encoded(adead_trainer_save(get(), path.get())); }
-  /// Continues from a file of save(): the next steps have the bits that they would have had there. io, invalid_argument and
-  /// shape_mismatch for a file that can't be read or belongs to another training.
+  /// Continues from a file of save(). The next steps have the same bits as without the interruption. io, invalid_argument or
+  /// shape_mismatch if the file can't be read or belongs to another network or optimiser.
   Returned<void> load(Text path) { return detail::encoded(adead_trainer_load(get(), path.get())); }
 
   /// Returns the SHA-256 of the parameters in the order of their names: f32, little endian.
@@ -155,7 +156,7 @@ class Trainer {
     return detail::encoded(status, std::string(text));
   }
 
-  /// Returns copies of the parameters: the averages, where the optimiser keeps them.
+  /// Returns copies of the parameters; their averages, if the optimiser keeps averages.
   Returned<std::vector<TrainedParameter>> parameters() const {
     std::size_t count = 0;
     adead_status status = adead_trainer_parameter_count(get(), &count);
@@ -199,35 +200,35 @@ class Trainer {
   adead_trainer_info info_{};
 };
 
-/// What a job tells: a step was made, or an epoch is over.
+/// An event of a job: the end of a step or of an epoch.
 using TrainEvent = adead_train_event;
 
-/// How a job runs.
+/// Options for running a job.
 struct TrainOptions {
-  /// Whether it continues from its checkpoint, if there is one.
+  /// Whether to continue from the job's checkpoint, if it exists.
   bool resume = false;
-  /// The number of epochs; the job's without it.
+  /// The number of epochs. By default the job's.
   std::optional<std::uint32_t> epochs = {};
-  /// The rank of this process, as Trainer::join takes it; alone without it.
+  /// The rank of this process, as for Trainer::join. By default the process trains alone.
   std::optional<std::string> ranks = {};
-  /// How many seconds a rank may take to come, and to compute its part of a step.
+  /// How many seconds a rank may take to connect, and to compute its part of a step.
   double patience = 300;
-  /// Is told of each event, and returns false to end the job, which is not_ready. Its exceptions end it too and are passed on.
+  /// Called with each event. Returns false to end the job with not_ready. An exception ends it too, and is rethrown.
   std::function<bool(const TrainEvent &event)> progress = {};
 };
 
-/// What a job gave.
+/// The result of a job.
 struct TrainOutcome {
-  /// The number of steps, those before a checkpoint included.
+  /// The number of steps, including those before a checkpoint.
   std::uint64_t steps = 0;
-  /// The mean loss of the samples that are held out, and the part of them that is classified right. NaN if no epoch was made.
+  /// The mean loss of the held-out samples, and the fraction of them that is classified right. NaN if no epoch was made.
   double held_out_loss = 0, accuracy = 0;
-  /// The SHA-256 of the trained parameters, and the device that trained.
+  /// The SHA-256 of the trained parameters, and the device that trained them.
   std::string sha256, device;
 };
 
-/// Trains what a job's file says: a TOML file, which docs/training.md describes. io and invalid_argument for a job, data or a
-/// checkpoint that can't be read or is malformed.
+/// Runs a training job from a TOML file (docs/training.md). io or invalid_argument if the job, its data or a checkpoint can't be read
+/// or is malformed.
 inline Returned<TrainOutcome> train(Text job, Text device = nullptr, const TrainOptions &options = {}, const ContextOptions &context = {}) {
   const adead_context_options opened = detail::raw(context);
   adead_train_options raw = ADEAD_TRAIN_OPTIONS_INIT;

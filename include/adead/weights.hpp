@@ -7,11 +7,11 @@
 namespace adead {
 inline namespace ADEAD_HPP_MODE {
 
-/// An open safetensors file. Opening reads its header; a tensor is read when it is asked for. Copies share the file,
-/// and so may threads.
+/// An open safetensors file. Opening reads its header; each tensor is read on request. Copies share the file. Threads may
+/// share an object.
 class Weights {
  public:
-  /// Makes an empty object, whose use is an error. open() makes a usable one.
+  /// Makes an empty object, which can't be used. open() makes a usable one.
   Weights() noexcept = default;
 
   /// Opens a file. io if it can't be read, invalid_argument if it is not a safetensors file.
@@ -40,7 +40,7 @@ class Weights {
     return all;
   }
 
-  /// Returns whether there is a tensor of a name.
+  /// Returns whether the file has a tensor of this name.
   bool contains(Text name) const {
     std::int32_t found = 0;
     return !adead_safetensors_contains(get(), name.get(), &found) && found;

@@ -9,12 +9,12 @@ const gguf = require('./gguf.js')
 const { TextGenerator, TextStream } = require('./text.js')
 const training = require('./train.js')
 
-/** Sentences of a part at most, and of the first one, which somebody waits for; characters after which no more are taken. */
+/** The most sentences of a part; fewer in the first one, because the caller waits for it; characters after which no more are taken. */
 const MOST = 1024
 const FIRST = 64
 const CHARACTERS = 2 ** 20
 
-/** Checks the sentence of a number. */
+/** Checks the sentence of an index. */
 const check = (sentence, number) => checkText(sentence, `sentence ${number}`)
 
 function checkAll(sentences) {
@@ -85,14 +85,14 @@ class SentenceEncoder {
     if (!iterator) throw refused(`sentences must be an iterable of strings; they are ${named(sentences)}`)
     const progress = options?.progress
     if (progress !== undefined && typeof progress !== 'function') throw refused('progress must be a function')
-    // Of no sentence: only the options are looked at.
+    // Encodes no sentence: this checks the options only.
     this.#native.encode([], options)
     return this.#parts(iterator, options, progress)
   }
 
   async *#parts(iterator, options, progress) {
     let [taken, given, computed, most] = [0, 0, 0, FIRST]
-    // No sentence is taken any more; the source has none any more; nobody waits for rows any more.
+    // Whether no more sentences are taken, the source is exhausted, and no caller waits for rows.
     let [ended, exhausted, stopped] = [false, false, false]
     /** Takes the next sentences and begins to compute them. The rows are wrapped, as they are waited for later. */
     const take = async () => {

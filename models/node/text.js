@@ -66,7 +66,7 @@ class TextStream {
   }
 
   async next() {
-    // Several pieces may be asked for at once: the first one begins the prompt, and all wait for it.
+    // Several pieces may be requested at once: the first request computes the prompt, and all wait for it.
     if (this.#told && !this.#closed) await (this.#prompt ??= this.#begin())
     const value = this.#closed ? null : await this.#native.nextAsync()
     this.#tellAll()

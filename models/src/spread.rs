@@ -4,8 +4,8 @@ use adead::{Error, Result, Status};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
 
-/// Does `work` on every item with so many threads, and gives each result to `finish` as it comes, on this thread. The first error
-/// of either ends it and is returned. A panic of `work` goes on here.
+/// Runs `work` on every item with `threads` threads, and passes each result to `finish` on this thread. The first error of either
+/// ends all work and is returned. A panic of `work` continues on this thread.
 pub(crate) fn spread<I: Sync, T: Send>(
     items: &[I],
     threads: usize,

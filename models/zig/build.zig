@@ -28,7 +28,7 @@ pub fn build(b: *std.Build) void {
     c.addLibraryPath(library.folder);
     c.addRPath(library.folder);
     c.linkSystemLibrary("adead_models", .{ .use_pkg_config = .no });
-    // Errors and calls are written once, in the package of tensors. Only these sources of it are used.
+    // The package of tensors has the code for errors and calls. Only these of its sources are used.
     const base = b.dependency("adead", .{ .target = target, .optimize = optimize });
     const shared = b.createModule(.{
         .root_source_file = base.namedLazyPath("shared").path(b, "shared.zig"),
@@ -49,7 +49,7 @@ pub fn build(b: *std.Build) void {
 fn built(b: *std.Build, cargo: adead.Cargo) adead.Library {
     const files = b.addWriteFiles();
     files.step.dependOn(cargo.run(b));
-    // With the file name that programs look for, too.
+    // Also under the file name that programs look for.
     const library = cargo.file(b, "libadead_models.so");
     _ = files.addCopyFile(library, "libadead_models.so");
     _ = files.addCopyFile(library, "libadead_models.so.0");

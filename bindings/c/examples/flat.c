@@ -1,6 +1,6 @@
 /*
- * Matrices and streams as integers, as an interpreter would hold them: two products on the best device, a batch uploaded
- * through a stream, and what a stale number gets.
+ * Matrices and streams as integer handles, for interpreters: two products on the best device, a batch uploaded through a
+ * stream, and the error for a handle that was freed.
  */
 #include <adead.h>
 #include <stdio.h>

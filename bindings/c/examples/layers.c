@@ -1,10 +1,10 @@
-/* layers MODEL: a model's encoder, for tests/sentences/tiny/model.safetensors, of adead's own tests. */
+/* layers MODEL: runs a model's encoder. MODEL is tests/sentences/tiny/model.safetensors, from adead's tests. */
 #include <adead.h>
 #include <stdio.h>
 #include <string.h>
 
 int main(int argc, char **argv) {
-  static const uint32_t values[] = {2, 73, 74, 3, 2, 74, 3, 0}; /* two sequences, the second padded */
+  static const uint32_t values[] = {2, 73, 74, 3, 2, 74, 3, 0}; /* two sequences; the second one is padded */
   static const size_t dims[] = {2, 4}, lengths[] = {4, 3}, three[] = {3, 32};
   adead_module_options table = ADEAD_MODULE_OPTIONS_INIT, norm = table, config = table;
   adead_forward_options padded = ADEAD_FORWARD_OPTIONS_INIT;
@@ -35,7 +35,7 @@ int main(int argc, char **argv) {
            adead_module_forward(embedding, ids, NULL, &x) || adead_module_forward(encoder, x, &padded, &y);
   if (failed) fprintf(stderr, "%s\n", adead_last_error());
 
-  /* The same bits alone. */
+  /* A sequence alone has the same bits. */
   failed = failed || adead_tensor_data(x, &rows) ||
            adead_tensor_create(ADEAD_DTYPE_F32, three, 2, (const float *)rows + 4 * 32, 3 * 32 * sizeof(float), &second) ||
            adead_module_forward(encoder, second, NULL, &alone) || adead_tensor_data(y, &found) ||

@@ -1,8 +1,8 @@
-/* Multiplies two matrices on the best GPU with a kernel of one's own, whose sizes are specialization constants or push constants,
- * and compares the product with the CPU's.
+/* Multiplies two matrices on the best GPU and compares the product with the CPU's. The kernel is the caller's own; its sizes
+ * are specialization constants or push constants.
  *
  *   matmul_demo [KERNEL]      KERNEL is examples/kernels/matmul.spv, through Vulkan, or matmul.ptx, through CUDA; their
- *                             sources lie beside them
+ *                             sources are in the same folder
  */
 #include <adead.h>
 #include <math.h>
@@ -46,11 +46,11 @@ int main(int argc, char **argv) {
   check(adead_context_device_info(gpu, &info));
 
   if (ptx) {
-    /* Another kernel of the module takes its sizes as push constants. */
+    /* This kernel of the module takes its sizes as push constants. */
     check(adead_kernel_load_ptx(gpu, path, &any));
     check(adead_pipeline_create(gpu, any, "matmul_mnk", NULL, 0, &kernel));
   } else {
-    /* The kernel takes its sizes from the lengths of its buffers; constants make one for these sizes alone. */
+    /* The kernel takes its sizes from the lengths of its buffers. Constants make a variant for these sizes alone. */
     check(adead_kernel_load_spirv(gpu, path, &any));
     check(adead_pipeline_create(gpu, any, NULL, sizes, 3, &kernel));
   }
@@ -58,11 +58,11 @@ int main(int argc, char **argv) {
   check(adead_buffer_create(gpu, b, sizeof b, &buffers[1]));
   check(adead_buffer_create(gpu, NULL, sizeof c, &buffers[2]));
 
-  /* Once to warm up: drivers finish compiling when a kernel first runs. */
+  /* One run to warm up, because drivers finish compiling a kernel at its first run. */
   check(adead_dispatch_with(gpu, kernel, buffers, 3, pushed, push_bytes, groups));
   check(adead_wait(gpu));
 
-  /* A stream of one's own, to take the time. */
+  /* The caller's own stream measures the time. */
   check(adead_stream_create(gpu, &stream));
   check(adead_stream_timestamp(stream, &begin));
   check(adead_stream_dispatch(stream, kernel, buffers, 3, pushed, push_bytes, groups));
@@ -71,7 +71,7 @@ int main(int argc, char **argv) {
   check(adead_timestamp_since(end, begin, &ns));
   check(adead_buffer_read(buffers[2], 0, c, sizeof c));
 
-  /* The kernel adds in an order of its own and is no operation of adead's, so it may differ in the last bits. */
+  /* The kernel sums in its own order and is not an operation of adead, so the last bits may differ. */
   check(adead_init(ADEAD_BACKEND_CPU));
   check(adead_matmul(a, b, expected, M, N, K));
   for (i = 0; i < M * N; i++) {

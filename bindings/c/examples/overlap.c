@@ -1,6 +1,6 @@
 /*
- * Batches through the best device, three under way at once: one on its way there, one at work, one on its way back; a loader
- * makes them two ahead in a thread. The results are those of a plain loop.
+ * Runs batches through the best device, three in flight at once: one uploads, one computes, one downloads. A loader makes
+ * them in a thread, at most two ahead. The results are those of a plain loop.
  */
 #include <adead.h>
 #include <stdio.h>
@@ -9,12 +9,12 @@ enum { COUNT = 8, ROW = 1000 };
 
 typedef struct {
   adead_loader *loader;
-  /* Batches that were made; what came back. */
+  /* How many batches were made, and what came back. */
   size_t made;
   double sum;
 } state;
 
-/* Whatever reads and decodes: in the loader's thread. */
+/* Reads and decodes a batch, in the loader's thread. */
 static adead_status make(adead_batch *batch, void *user) {
   state *all = user;
   void *memory;

@@ -1,4 +1,4 @@
-/* What a context did, on which device and why there, as numbers and as a table: docs/profile.md. */
+/* Prints what a context did, on which device and why, as numbers and as a table. docs/profile.md explains them. */
 #include <adead.h>
 #include <stdio.h>
 
@@ -29,7 +29,7 @@ int main(void) {
   total.struct_size = sizeof total;
   if (adead_profile_finish(profile) || adead_profile_total_at(profile, 0, &total)) return failed();
   printf("most of the time: %s on %s (%s), %.0f us each\n", total.name, total.device_id, total.reason, total.mean_ns / 1e3);
-  if (adead_profile_table(profile, &table)) return failed(); /* adead_profile_trace gives a trace for Perfetto */
+  if (adead_profile_table(profile, &table)) return failed(); /* adead_profile_trace returns a trace for Perfetto */
   fputs(table, stdout);
   adead_profile_destroy(profile);
   adead_tensor_destroy(x);

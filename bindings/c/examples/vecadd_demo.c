@@ -1,7 +1,7 @@
-/* Adds two vectors on the best GPU with a kernel of one's own, and checks every sum.
+/* Adds two vectors on the best GPU with the caller's own kernel, and checks every sum.
  *
  *   vecadd_demo [KERNEL]      KERNEL is examples/kernels/vecadd.spv, through Vulkan, or vecadd.ptx, through CUDA; their
- *                             sources lie beside them
+ *                             sources are in the same folder
  */
 #include <adead.h>
 #include <stdio.h>
@@ -47,11 +47,11 @@ int main(int argc, char **argv) {
   check(adead_buffer_create(gpu, b, BYTES, &buffers[1]));
   check(adead_buffer_create(gpu, NULL, BYTES, &buffers[2]));
 
-  /* Once to warm up: drivers finish compiling when a kernel first runs. */
+  /* One run to warm up, because drivers finish compiling a kernel at its first run. */
   check(adead_dispatch_with(gpu, kernel, buffers, 3, &n, sizeof n, groups));
   check(adead_wait(gpu));
 
-  /* A stream of one's own, to take the time. */
+  /* The caller's own stream measures the time. */
   check(adead_stream_create(gpu, &stream));
   check(adead_stream_timestamp(stream, &begin));
   check(adead_stream_dispatch(stream, kernel, buffers, 3, &n, sizeof n, groups));

@@ -1,4 +1,4 @@
-// A small network, and the hash of its bits: the same in every language and on every device.
+// Prints the hash of a small network's output. It is the same in every language and on every device.
 #include <adead.hpp>
 #include <cstdio>
 
@@ -20,7 +20,7 @@ int main() {
   adead::Tensor w2 = ctx.tensor({128, 32}, values(128 * 32, 29, 113, 56, 256));
   adead::Tensor y = ctx.softmax(ctx.matmul(ctx.gelu(ctx.matmul(x, w1)), w2), {-1});
 
-  // FNV-1a over the little-endian bytes of the elements, as this machine's are.
+  // FNV-1a over the elements' bytes. Machines that can run this store them in little-endian order.
   std::uint64_t hash = 0xcbf29ce484222325;
   for (std::byte byte : y.bytes()) hash = (hash ^ std::to_integer<std::uint64_t>(byte)) * 0x100000001b3;
   std::printf("%016llx\n", static_cast<unsigned long long>(hash));

@@ -1,8 +1,8 @@
 import type { Abortable, Activation, Context, Tensor } from '../index'
 
 /**
- * The tensors of a safetensors file by name. The header is read at once, a tensor when it is asked for. The file must not be
- * changed while this is open.
+ * The tensors of a safetensors file by name. Opening reads the header; each tensor is read on request. The file must
+ * not change while it is open.
  */
 export class Weights {
   /** Opens a file. `io` if it can't be read, `invalid_argument` if it is not a safetensors file. */
@@ -11,7 +11,7 @@ export class Weights {
   readonly path: string
   /** Returns every tensor's name, sorted. */
   names(): string[]
-  /** Returns whether there is a tensor of a name. */
+  /** Returns whether the file has a tensor of this name. */
   has(name: string): boolean
   /** Returns a tensor's dimensions. `invalid_argument` if there is no tensor of that name. */
   dims(name: string): number[]
@@ -29,7 +29,7 @@ export class Weights {
 export abstract class Layer {
   /** Computes the result. Its errors are those of its operations. */
   forward(x: Tensor): Tensor
-  /** Does as `forward`, on another thread. */
+  /** Like `forward`, on another thread. */
   forwardAsync(x: Tensor, options?: Abortable): Promise<Tensor>
 }
 

@@ -14,4 +14,4 @@ assert np.array_equal(np.asarray(adead.concat([x, x], axis=0)), np.concatenate([
 assert np.array_equal(np.asarray(x.T), a.T)
 assert np.array_equal(np.asarray(x.argmax(axis=-1)), a.argmax(axis=-1))
 assert np.array_equal(np.asarray(x[1:, ::-2]), a[1:, ::-2]) and np.array_equal(np.asarray(x[x > 0.0]), a[a > 0])
-assert np.allclose(np.asarray(np.maximum(x, 0.5) ** 2), np.maximum(a, 0.5) ** 2)  # adead computes
+assert np.allclose(np.asarray(np.maximum(x, 0.5) ** 2), np.maximum(a, 0.5) ** 2)  # computed by adead

@@ -1,5 +1,5 @@
 """Processes batches on a device in six ways, checks every result, and prints the speedup of each
-way over one batch after the other. docs/overlap.md says when each one pays.
+way over one batch after the other. docs/overlap.md says when to use each.
 
     python overlap_demo.py [--tiny] [DEVICE]: the best device unless one is named
 """
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 import adead
 
 class Work:
-    """The batches, and their work: repeated products with one matrix."""
+    """The batches and their work: repeated products with one matrix."""
 
     def __init__(self, context: adead.Context, count: int, rows: int, width: int, steps: int) -> None:
         self.context, self.steps, self.shape = context, steps, (rows, width)

@@ -5,9 +5,9 @@ import adead
 ctx = adead.Context()  # any device works
 here = ctx.device.id
 x = adead.Tensor(np.linspace(-1, 1, 300 * 200, dtype=np.float32).reshape(300, 200))
-w = adead.Tensor(np.full((200, 100), 0.5, np.float32)).to(here, ctx=ctx)  # a weight: it stays there from now on
+w = adead.Tensor(np.full((200, 100), 0.5, np.float32)).to(here, ctx=ctx)  # upload the weight once; it stays there
 h = ctx.relu(ctx.matmul(x, w))
-y = ctx.softmax(h)  # intermediate values stay where they are computed
+y = ctx.softmax(h)  # intermediate values stay on the device that computed them
 print(y.places, ctx.tensor_cache(here))
 y.to_cpu()  # starts the copy without waiting for it
 ctx.set_tensor_cache(256 << 20)  # at most 256 MiB on each GPU

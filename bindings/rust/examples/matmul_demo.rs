@@ -2,7 +2,7 @@
 //! sizes are specialization constants or push constants.
 //!
 //! `cargo run --release -p adead --example matmul_demo [KERNEL]`: `examples/kernels/matmul.spv`, through Vulkan, or
-//! `examples/kernels/matmul.ptx`, through CUDA; their sources lie beside them.
+//! `examples/kernels/matmul.ptx`, through CUDA; their sources are in the same folder.
 
 use adead::gpu::{Kernel, Number, PipelineOptions};
 use adead::{Context, Gpu, Result, Tensor};

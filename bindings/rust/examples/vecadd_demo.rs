@@ -1,7 +1,7 @@
 //! Adds two vectors on the best GPU with the caller's own kernel, and checks every sum.
 //!
 //! `cargo run --release -p adead --example vecadd_demo [KERNEL]`: `examples/kernels/vecadd.spv`, through Vulkan, or
-//! `examples/kernels/vecadd.ptx`, through CUDA; their sources lie beside them.
+//! `examples/kernels/vecadd.ptx`, through CUDA; their sources are in the same folder.
 
 use adead::gpu::Kernel;
 use adead::{Gpu, Result};

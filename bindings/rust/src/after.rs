@@ -5,9 +5,9 @@ use adead_core::Result;
 use adead_core::gpu::{Event, Stream};
 use std::thread::JoinHandle;
 
-/// Enqueues work on a stream once an event of any device is reached. Devices don't wait for each other's events, so a
-/// thread does. The thread keeps the stream until [`After::join`] returns it; other streams and the caller go on. `io`
-/// if the system can't start a thread; the stream is then dropped.
+/// Enqueues work on a stream once an event of any device is reached. Devices don't wait for each other's events, so a thread
+/// does. The thread keeps the stream until [`After::join`] returns it; other streams and the caller continue. `io` if the
+/// system can't start a thread; the stream is then dropped.
 ///
 /// For streams of one device [`Stream::wait_for`] is cheaper. If the caller has nothing else to do, use
 /// [`Event::wait`].
@@ -23,7 +23,7 @@ use std::thread::JoinHandle;
 ///     stream.upload(&y, 0, &bytes.to_bytes()?)?;
 ///     Ok(y)
 /// })?;
-/// // Whatever else there is to do.
+/// // The caller can do other work here.
 /// let (mut to, y) = after.join();
 /// to.synchronize()?;
 /// assert_eq!(y?.to_vec::<f32>()?, [1.0, 2.0]);

@@ -10,7 +10,7 @@ pub trait Batch {
     fn bytes(&self) -> Result<&[u8]>;
 }
 
-/// Makes a batch of raw bytes: `Bytes(vec)`, `Bytes(&text)`, whatever the elements.
+/// Makes a batch of raw bytes: `Bytes(vec)`, `Bytes(&text)`, with elements of any type.
 #[derive(Clone, Debug)]
 pub struct Bytes<B>(pub B);
 

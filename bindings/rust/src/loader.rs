@@ -6,10 +6,10 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-/// Iterates over items that a producer makes in a thread of its own, at most `ahead` items before the consumer.
+/// Iterates over items that a producer makes in a separate thread, at most `ahead` items before the consumer.
 ///
-/// An error of the producer is returned after the items before it, and ends the iterator and the producer. A panic is
-/// an error `internal`. Dropping the loader stops the producer, which finishes the item that it is making.
+/// An error of the producer is returned after the items before it, and ends the iterator and the producer. A panic becomes an
+/// error `internal`. Dropping the loader stops the producer, which finishes the item that it is making.
 ///
 /// ```
 /// let files = (0..6).map(|n| if n < 5 { Ok(vec![n; 100]) } else { Err(std::io::Error::other("no such file")) });
@@ -25,9 +25,8 @@ pub struct DataLoader<T> {
 }
 
 impl<T: Send + 'static> DataLoader<T> {
-    /// Starts to take items of an iterator, which is made and used in the thread. At most `ahead` items are made and
-    /// not yet taken, including the one that is being made. `invalid_argument` if `ahead` is 0, `io` if the system
-    /// can't start a thread.
+    /// Starts a thread that makes the iterator and takes its items. At most `ahead` items are made and not yet taken, including
+    /// the one that is being made. `invalid_argument` if `ahead` is 0, `io` if the system can't start a thread.
     pub fn new<E: Into<Error>>(
         producer: impl IntoIterator<Item = Result<T, E>> + Send + 'static,
         ahead: usize,
@@ -55,7 +54,7 @@ impl<T: Send + 'static> DataLoader<T> {
     }
 }
 
-/// Takes items while there is room for them, until the first error or until the consumer wants no more.
+/// Takes items while there is room for them, until the first error or until the loader is dropped.
 fn fill<T, E: Into<Error>>(queue: &Queue<T>, producer: impl IntoIterator<Item = Result<T, E>>) -> Result<()> {
     let mut items = producer.into_iter();
     while queue.wait_for_room() {

@@ -28,16 +28,16 @@ pub const MAX_DEPTH: usize = 64;
 /// enqueues work on it, and the buffer that `stage` returns is downloaded. Depth 1 is sequential, 2 double buffering, 3
 /// triple buffering.
 ///
-/// At every depth the results equal those of a loop that processes one batch after the other. A batch's work begins
-/// when the work of the batch before is done, so `stage` may read and write buffers that all batches share. Uploads and
-/// downloads overlap with the work. Results come in the order of the batches. An error comes in its batch's place and
-/// ends the iterator; then no other batch starts. A panic in `batches` or `stage` is an error `internal`.
+/// At every depth the results equal those of a loop that processes one batch after the other. A batch's work begins when the
+/// work of the previous batch is done, so `stage` may read and write buffers that all batches share. Uploads and downloads
+/// overlap with the work. Results come in the order of the batches. An error comes in its batch's place and ends the iterator;
+/// then no other batch starts. A panic in `batches` or `stage` is an error `internal`.
 ///
-/// `batches` and `stage` are called in a thread of their own. A batch is asked for only when one of the `depth` lanes
-/// is free, which means that its result was taken. Lanes' buffers and results' memory are reused while sizes repeat.
-/// `depth` + 1 results stay in the download's memory; further ones that are kept are copied. Dropping the iterator
-/// waits for the batches in flight, and for `batches` if it is making one. On the CPU the stages run one after the
-/// other, concurrently with the consumer.
+/// `batches` and `stage` are called in a separate thread. A batch is requested only when one of the `depth` lanes is free,
+/// which means that the result of its last batch was taken. Lanes' buffers and results' memory are reused while sizes repeat.
+/// `depth` + 1 results stay in the download's memory; further ones that are kept are copied. Dropping the iterator waits for
+/// the batches in flight, and for `batches` if it is making one. On the CPU the stages run one after the other, concurrently
+/// with the consumer.
 ///
 /// `invalid_argument` unless `depth` is from 1 to [`MAX_DEPTH`].
 ///

@@ -9,9 +9,9 @@ const MOST: usize = 1 << 34;
 /// The numbers below one are multiples of this.
 const STEP: f32 = 1.0 / (1 << 24) as f32;
 
-/// Draws random tensors. Its draws are numbered from 0. The numbers of a draw follow from the seed, the draw's number and the element's
-/// place alone (`docs/contract.md`, "Random tensors"), so a generator with the same seed and number of draws goes on with the same
-/// numbers. A draw that fails doesn't count.
+/// Draws random tensors. Draws are numbered from 0. Each element depends only on the seed, the number of its draw and its
+/// position (`docs/contract.md`, "Random tensors"). A generator with the same seed and number of draws therefore continues with
+/// the same numbers. A draw that fails doesn't count.
 ///
 /// ```
 /// # fn main() -> adead::Result<()> {
@@ -36,7 +36,7 @@ impl Random {
         Random::after(seed, 0)
     }
 
-    /// Makes a generator that has drawn so many times.
+    /// Makes a generator that has drawn `draws` times.
     pub fn after(seed: u64, draws: u64) -> Random {
         Random { seed, draws }
     }
@@ -51,7 +51,8 @@ impl Random {
         self.draws
     }
 
-    /// Draws uniform numbers in [0, 1), f32: multiples of 2⁻²⁴. `out_of_memory` without memory, `invalid_argument` for more than 2³⁴.
+    /// Draws uniform numbers in [0, 1), f32: multiples of 2⁻²⁴. `out_of_memory` if memory is short, `invalid_argument` for more
+    /// than 2³⁴ elements.
     pub fn units(&mut self, dims: &[usize]) -> Result<Tensor> {
         self.drawn(dims, |word| (word >> 8) as f32 * STEP)
     }
@@ -68,7 +69,7 @@ impl Random {
         Ok(drawn)
     }
 
-    /// Draws normal numbers with mean 0 and deviation 1, f32, by Box and Muller's transform of two uniform ones.
+    /// Draws normal numbers with mean 0 and deviation 1, f32, by the Box–Muller transform of two uniform numbers.
     ///
     /// # Errors
     /// Those of `units`.
@@ -108,10 +109,10 @@ impl Random {
         Ok(drawn)
     }
 
-    /// Draws integers from `low` on, i64, of `count` different ones.
+    /// Draws integers from `low` to below `low + count`, i64.
     ///
-    /// # Errors
-    /// Those of `units`, and `invalid_argument` for a count of 0 or above 2³², or beyond what an i64 has.
+    /// # Errors Those of `units`, and `invalid_argument` for a count of 0 or above 2³², or if an i64 can't hold the largest
+    /// one.
     pub fn integers(&mut self, low: i64, count: u64, dims: &[usize]) -> Result<Tensor> {
         if count == 0 || count > 1 << 32 || low.checked_add_unsigned(count - 1).is_none() {
             return Err(invalid(format_args!(
@@ -121,7 +122,7 @@ impl Random {
         self.drawn(dims, |word| low + ((u128::from(word) * u128::from(count)) >> 32) as i64)
     }
 
-    /// Draws an order of the numbers below `count`, i64.
+    /// Draws a random order of the numbers below `count`, i64.
     ///
     /// # Errors
     /// Those of `units`.

@@ -3,7 +3,7 @@ const adead = @import("adead");
 
 const row = 1000;
 
-/// Reads and decodes items, in a thread of its own.
+/// Reads and decodes items in a separate thread.
 const Reader = struct {
     pub const Item = [row]f32;
     index: usize = 0,
@@ -38,7 +38,7 @@ pub fn main() !void {
     const loader: adead.DataLoader(Reader) = try .init(std.heap.c_allocator, &reader, 2, undefined);
     defer loader.deinit();
     var relu: Relu = .{ .loader = loader };
-    // Three batches in flight: one being uploaded, one at work, one being downloaded.
+    // Three batches in flight: one being uploaded, one being computed, one being downloaded.
     var results = try adead.overlap(ctx, std.heap.c_allocator, &relu, 3);
     defer results.deinit();
     while (try results.next()) |result| {

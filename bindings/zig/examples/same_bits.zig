@@ -1,4 +1,4 @@
-//! A small network, and the hash of its bits: the same in every language and on every device.
+//! Prints the hash of a small network's output. It is the same in every language and on every device.
 
 const std = @import("std");
 const adead = @import("adead");
@@ -31,7 +31,7 @@ pub fn main() !void {
     const y = try ctx.softmax(scores, .{ .axis = -1 });
     defer y.deinit();
 
-    // FNV-1a over the little-endian bytes of the elements, as this machine's are.
+    // FNV-1a over the elements' bytes. Machines that can run this store them in little-endian order.
     var hash: u64 = 0xcbf29ce484222325;
     for (try y.bytes()) |byte| hash = (hash ^ byte) *% 0x100000001b3;
     var text: [17]u8 = undefined;

@@ -92,7 +92,7 @@ pub const gpuBackendInfo = machine.gpuBackendInfo;
 /// Opens the best GPU and returns a Context.
 pub const gpu = Context.openGpu;
 
-/// All axes: the operation works on the row-major flattening of the whole tensor.
+/// All axes: the operation treats the tensor as one row-major vector.
 pub const all_axes: i32 = c.ADEAD_AXIS_ALL;
 /// A wait without a limit.
 pub const forever: u64 = std.math.maxInt(u64);

@@ -19,13 +19,13 @@ const check = enums.check;
 pub const Context = struct {
     handle: ?*c.adead_context = null,
 
-    /// Options of a context. An option that is left out comes from the environment, or else is the core's default.
+    /// Options of a context. An option that is not set comes from the environment or adead.toml, or else has the default value.
     pub const Options = struct {
         /// The CPU's instruction set: "avx512", "avx2", "sse2", "neon", "portable".
         isa: ?[:0]const u8 = null,
         /// The number of CPU threads.
         threads: ?usize = null,
-        /// The default precision: the precision of products for which none is given.
+        /// The default precision, for products that don't set one.
         precision: enums.Precision = .f32,
     };
 
@@ -162,7 +162,7 @@ pub const Context = struct {
         return call.made(profiles.Profile, c.adead_profile_begin, .{ self.handle, records orelse 0 });
     }
 
-    /// Makes an empty pipeline, which records operations and runs them as a whole.
+    /// Makes an empty pipeline, which records operations and runs them together.
     pub fn pipeline(self: Context) Error!pipelines.Pipeline {
         return call.made(pipelines.Pipeline, c.adead_chain_create, .{self.handle});
     }
@@ -175,7 +175,7 @@ pub const Context = struct {
     }
 
     /// Copies a tensor's values to one of the context's devices, by its name. May return while the copy is in progress. "cpu"
-    /// starts a copy to host memory. Operations use the copy there, and leave their results where they compute.
+    /// starts a copy to host memory. Operations use the copy there, and their results stay on the device that computed them.
     pub fn to(self: Context, x: Tensor, device_name: [:0]const u8) Error!void {
         try check(c.adead_tensor_to(self.handle, x.handle, device_name.ptr));
     }
@@ -193,9 +193,9 @@ pub const Context = struct {
         try check(c.adead_context_set_tensor_cache(self.handle, bytes));
     }
 
-    /// Sets the default precision: the precision of products for which none is given. It applies to calls, pipelines and
-    /// programs that start or are compiled later. The initial value is f32, unless Options gave another. Layers keep the
-    /// precision that the context had when they were made.
+    /// Sets the default precision, for products that don't set one. It applies to calls, pipelines and programs that start or
+    /// are compiled later. The initial value is f32, unless Options gave another. Layers keep the precision that the context
+    /// had when they were made.
     pub fn setPrecision(self: Context, value: enums.Precision) Error!void {
         try check(c.adead_context_set_precision(self.handle, @intFromEnum(value)));
     }
@@ -211,7 +211,7 @@ pub const Context = struct {
         return call.word(enums.Precision, c.adead_context_precision, .{self.handle});
     }
 
-    /// Packs a matrix for many multiplications: b is [K, N], or [N, K] if `trans_b`. The packed matrix is for products of the
+    /// Packs a matrix for many multiplications: b is [K, N], or [N, K] if `trans_b`. Products with it have the default
     /// precision that the context has now.
     pub fn pack(self: Context, b: Tensor, trans_b: bool) Error!Packed {
         return call.made(Packed, c.adead_packed_create, .{ self.handle, b.handle, @intFromBool(trans_b) });

@@ -45,8 +45,8 @@ pub const Buffer = extern struct {
 pub const Kernel = struct {
     handle: ?*c.adead_kernel = null,
 
-    /// The entry of PTX or a cubin. `name` null is the first kernel. `workgroup` null is the number of threads that the kernel
-    /// declares.
+    /// The kernel to load from PTX or a cubin. `name` null is the first kernel. `workgroup` null is the number of threads that
+    /// the kernel declares.
     pub const Entry = struct {
         name: ?[:0]const u8 = null,
         workgroup: ?[3]u32 = null,
@@ -82,8 +82,8 @@ pub const Kernel = struct {
         return loadEntry(c.adead_kernel_load_cubin_bytes, ctx, code, entry);
     }
 
-    /// Compiles a kernel's source for the context's GPU, and loads it: CUDA C++ on a CUDA device, GLSL of a compute shader on a Vulkan
-    /// device. `name` stands for the source in messages. InvalidKernel if it has errors: the message has their lines.
+    /// Compiles a kernel's source for the context's GPU, and loads it: CUDA C++ on a CUDA device, GLSL of a compute shader on a
+    /// Vulkan device. Messages call the source `name`. InvalidKernel if it has errors; the message gives their lines.
     pub fn compileKernel(ctx: Context, source: [:0]const u8, name: ?[:0]const u8, entry: Entry) Error!Kernel {
         const said = if (name) |it| it.ptr else null;
         const of = if (entry.name) |it| it.ptr else null;
@@ -162,7 +162,7 @@ pub const Download = struct {
     }
 
     /// Waits for the bytes and returns their address without a copy. It is valid until they are read or the download is
-    /// destroyed. The device accesses this memory, of which there is little, so don't keep it for long.
+    /// destroyed. Memory that the device can access is limited, so don't keep it for long.
     pub fn data(self: Download) Error![*]const u8 {
         var out: ?*const anyopaque = null;
         try check(c.adead_download_data(self.handle, &out));
@@ -184,7 +184,7 @@ pub const Timestamp = struct {
         c.adead_timestamp_destroy(self.handle);
     }
 
-    /// Returns the nanoseconds from `earlier` to this, both of one device. NotReady until the device has taken both.
+    /// Returns the nanoseconds from `earlier` to this timestamp of the same device. NotReady until the device has taken both.
     pub fn since(self: Timestamp, earlier: Timestamp) Error!u64 {
         return call.asked(u64, c.adead_timestamp_since, .{ self.handle, earlier.handle });
     }

@@ -9,8 +9,8 @@ const Allocator = std.mem.Allocator;
 const Error = enums.Error;
 const check = enums.check;
 
-/// A loader of items that `source`, of the struct `Source`, makes in a thread of its own. The thread is at most `ahead`
-/// items before the consumer, including the one that is being made. One thread at a time may take items.
+/// A loader of items that `source`, of the struct `Source`, makes in a separate thread. The thread is at most `ahead` items
+/// before the consumer, including the one that is being made. One thread at a time may take items.
 ///
 /// `Source` has the type `Item` and the method `make(self: *Source, item: *Item) !bool`. `make` makes an item in the
 /// memory of an earlier one that was consumed, or returns false if no item is left. If `Source` has `free(self:

@@ -1,8 +1,8 @@
 //! Layers of neural networks, and their weights from safetensors files. docs/sentences.md is the guide. The library
 //! implements the layers, so every language has them.
 //!
-//! A layer computes on the context that it was made for. It keeps what it needs of the tensors that it was given.
-//! Threads may share a layer. A layer owns the layers that it was made from, and its deinit destroys them.
+//! A layer computes on the context that it was made for. It keeps the tensors that it needs. Threads may share a layer. A layer
+//! owns the layers that it was made from, and its deinit destroys them.
 
 const layers = @import("nn/layers.zig");
 const sequential = @import("nn/sequential.zig");

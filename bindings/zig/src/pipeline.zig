@@ -1,5 +1,4 @@
-//! Fused pipelines: the caller records operations first, then runs them as a whole. docs/pipelines.md says what is
-//! fused.
+//! Fused pipelines: the caller records operations first, then runs them together. docs/pipelines.md says what is fused.
 
 const std = @import("std");
 const c = @import("c");
@@ -23,7 +22,7 @@ pub const Value = enum(c.adead_value) {
 pub const Pipeline = struct {
     handle: ?*c.adead_chain = null,
 
-    /// Destroys the pipeline. What was compiled from it stays valid.
+    /// Destroys the pipeline. Pipelines compiled from it stay valid.
     pub fn deinit(self: Pipeline) void {
         c.adead_chain_destroy(self.handle);
     }
@@ -38,7 +37,7 @@ pub const Pipeline = struct {
         return call.word(Value, c.adead_chain_constant, .{ self.handle, of.handle });
     }
 
-    /// Adds an operation on values, in the order of docs/operations.md. Trailing optional ones may be left out.
+    /// Adds an operation on values, in the order of docs/operations.md. Trailing optional values may be omitted.
     pub fn op(self: Pipeline, what: enums.Op, operands: []const Value, attrs: Attrs) Error!Value {
         var out: c.adead_value = 0;
         const values: [*c]const c.adead_value = @ptrCast(operands.ptr);
@@ -56,8 +55,8 @@ pub const Pipeline = struct {
         return call.word(Value, c.adead_chain_detach, .{ self.handle, @intFromEnum(value) });
     }
 
-    /// Records the gradients of a value of one element, such as a loss, by values, and writes them to `out`, which must have as
-    /// many: docs/training.md.
+    /// Records the gradients of a one-element value, such as a loss, with respect to `values`, and writes them to `out`, which
+    /// must have the same length. docs/training.md is the guide.
     pub fn gradients(self: Pipeline, loss: Value, values: []const Value, out: []Value) Error!void {
         std.debug.assert(out.len == values.len);
         const by: [*c]const c.adead_value = @ptrCast(values.ptr);

@@ -112,7 +112,7 @@ pub const Program = struct {
 /// Binds a tensor to the program's slot of a name.
 pub const Binding = struct { name: [:0]const u8, tensor: Tensor };
 
-/// Options of a run. What is left out has the core's default.
+/// Options of a run. A field that is not set has the core's default.
 pub const RunOptions = struct {
     /// The most bytes that registers, temporaries and outputs may take at the same time.
     memory_limit: ?usize = null,

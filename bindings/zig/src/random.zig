@@ -6,9 +6,9 @@ const Context = @import("context.zig").Context;
 const Error = @import("enums.zig").Error;
 const Tensor = @import("tensor.zig").Tensor;
 
-/// Draws random tensors. Its draws are numbered from 0. The numbers of a draw follow from the seed, the draw's number and the element's
-/// place alone (docs/contract.md, "Random tensors"), so a generator with the same seed and number of draws goes on with the same numbers.
-/// A draw that fails doesn't count.
+/// Draws random tensors. Draws are numbered from 0. Each element depends only on the seed, the number of its draw and its
+/// position (docs/contract.md, "Random tensors"). A generator with the same seed and number of draws therefore continues with
+/// the same numbers. A draw that fails doesn't count.
 pub const Random = struct {
     seed: u64,
     /// The number of draws so far.

@@ -1,4 +1,5 @@
-//! What the package of models shares with this one. Its build compiles copies of these files with the header of models.
+//! The code that the package of models shares with this one. Its build compiles copies of these files with the header of
+//! models.
 
 pub const call = @import("call.zig");
 pub const callback = @import("callback.zig");

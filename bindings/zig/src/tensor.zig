@@ -165,7 +165,7 @@ pub const Attrs = struct {
             i32 => if (it == c.ADEAD_AXIS_ALL) "all" else print(&buffer, "{d}", .{it}),
             f32 => print(&buffer, "0x{x:0>8}", .{@as(u32, @bitCast(it))}),
             []const i32 => list(&buffer, it),
-            // An unknown number has no name. The operation refuses the empty word.
+            // An unknown number has no name. The operation refuses the empty text.
             else => |E| std.enums.tagName(E, it) orelse "",
         };
         try self.set(op, name, text);

@@ -1,14 +1,14 @@
-/* embed MODEL: the cosine of two sentences, and a stream of lines from stdin. */
+/* embed MODEL: prints the cosine of two sentences, then embeds the lines of stdin. */
 #include <adead/models.h>
 #include <stdio.h>
 #include <string.h>
 
 enum { WIDTH = 1024 };
 
-/* Lines of stdin; the library copies each before it asks for the next. */
+/* Returns a line of stdin. The library copies it before it calls this function again. */
 static int32_t next(void *user, const char **text, size_t *length) {
   char *line = user;
-  (void)length; /* Left as it is: the text ends with NUL. */
+  (void)length; /* Not set: the text ends with NUL. */
   if (!fgets(line, 4096, stdin)) return ferror(stdin) ? -1 : 0;
   line[strcspn(line, "\n")] = 0;
   *text = line;

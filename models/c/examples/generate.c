@@ -1,11 +1,11 @@
-/* generate MODEL PROMPT: the text that follows, as it comes, and why it ended. */
+/* generate MODEL PROMPT: prints the text piece by piece, and why it ended. */
 #include <adead/models.h>
 #include <stdio.h>
 
 static int32_t write_piece(void *user, const char *text, size_t length) {
   (void)user;
   fwrite(text, 1, length, stdout);
-  return fflush(stdout); /* Another number than 0 ends the text. */
+  return fflush(stdout); /* A number other than 0 ends the text. */
 }
 
 int main(int argc, char **argv) {
@@ -17,7 +17,7 @@ int main(int argc, char **argv) {
   adead_finish finish = ADEAD_FINISH_NONE;
   int failed;
   options.max_tokens = 20;
-  options.temperature = 0.8f; /* Drawn: the same seed draws the same text everywhere. */
+  options.temperature = 0.8f; /* Sampled. A seed gives the same text on every device. */
   options.seed = 7;
   failed = argc < 3 || adead_text_generator_open(argv[1], NULL, &generator) ||
            adead_text_generate(generator, argv[2], &options, write_piece, NULL, &answer) ||

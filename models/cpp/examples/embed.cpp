@@ -1,4 +1,4 @@
-// embed MODEL: the cosine of two sentences, and a stream of lines from stdin.
+// embed MODEL: prints the cosine of two sentences, then embeds the lines of stdin.
 #include <adead/models.hpp>
 #include <iostream>
 

@@ -1,4 +1,4 @@
-// generate MODEL PROMPT: the text that follows, as it comes, and why it ended.
+// generate MODEL PROMPT: prints the text piece by piece, and why it ended.
 #include <adead/text.hpp>
 #include <iostream>
 
@@ -7,7 +7,7 @@ int main(int argc, char **argv) {
   adead::TextGenerator model(argv[1]);
   adead::GenerateOptions options;
   options.max_tokens = 20;
-  options.temperature = 0.8f;  // Drawn: the same seed draws the same text everywhere.
+  options.temperature = 0.8f;  // Sampled. A seed gives the same text on every device.
   options.seed = 7;
   adead::Generation answer = model.generate(argv[2], options, [](std::string_view piece) {
     std::cout << piece << std::flush;

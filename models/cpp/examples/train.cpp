@@ -3,7 +3,7 @@
 #include <iostream>
 
 int main(int argc, char **argv) {
-  // Points of a square, drawn by a simple generator.
+  // Points in a square, from a simple generator.
   std::vector<float> points;
   std::vector<std::int64_t> classes;
   std::uint64_t state = 1;

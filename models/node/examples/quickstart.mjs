@@ -8,5 +8,5 @@ async function* sentences() {
   for (let n = 0; n < 1000; n++) yield `ferry ${n}`
 }
 for await (const part of encoder.batchEmbed(sentences())) {
-  console.log(part.first, part.rows, part.row(0)) // the number of its first sentence, its rows, one of them
+  console.log(part.first, part.rows, part.row(0)) // index of its first sentence, row count, one row
 }

@@ -1,6 +1,6 @@
 import { Trainer } from 'adead-models'
 
-// Points of a square, drawn by a simple generator. The class says whether both coordinates have the same sign.
+// Points in a square, from a simple generator. The class says whether both coordinates have the same sign.
 let state = 1
 const draw = () => (state = (state * 16807) % 2147483647) / 1073741824 - 1
 const points = new Float32Array(800)

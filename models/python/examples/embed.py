@@ -1,4 +1,4 @@
-"""embed.py MODEL: the cosine of two sentences, and a stream of lines from stdin."""
+"""embed.py MODEL: prints the cosine of two sentences, then embeds the lines of stdin."""
 
 import sys
 

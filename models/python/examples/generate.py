@@ -1,11 +1,11 @@
-"""generate.py MODEL PROMPT: the text that follows, as it comes, and why it ended."""
+"""generate.py MODEL PROMPT: prints the text piece by piece, and why it ended."""
 
 import sys
 
 from adead_models import TextGenerator
 
 with TextGenerator(sys.argv[1]) as model:
-    # Drawn: the same seed draws the same text everywhere.
+    # Sampled. A seed gives the same text on every device.
     stream = model.stream(sys.argv[2], max_tokens=20, temperature=0.8, seed=7)
     for piece in stream:
         print(piece, end="", flush=True)

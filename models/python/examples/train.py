@@ -4,7 +4,7 @@ import sys
 
 from adead_models import Trainer
 
-# Points of a square, drawn by a simple generator.
+# Points in a square, from a simple generator.
 state = 1
 points: list[float] = []
 for _ in range(800):

@@ -1,4 +1,4 @@
-//! Files of models: which kind a path is, and new files, which appear when they are complete.
+//! Model files: which kind a path is, and new files, which appear when they are complete.
 
 use super::{Conversion, Target};
 use crate::gguf::Gguf;
@@ -72,8 +72,8 @@ impl Conversion {
     /// Plans the file of a model: [`from_folder`](Conversion::from_folder) of a folder, [`from_gguf`](Conversion::from_gguf) of a
     /// GGUF file, which is read into memory.
     ///
-    /// # Errors
-    /// `io` if nothing has this path, `invalid_argument` for a GGUF file without a kind, and those of the two functions.
+    /// # Errors `io` if the path does not exist, `invalid_argument` for a GGUF file if `kind` is `None`, and those of the two
+    /// functions.
     pub fn from_path(path: impl AsRef<Path>, kind: Option<Target>) -> Result<Conversion> {
         let path = path.as_ref();
         if path.is_dir() {
@@ -93,7 +93,7 @@ impl Conversion {
     }
 
     /// Writes the file at a path, as [`write`](Conversion::write) does. It appears when it is complete, and then replaces a file of
-    /// that name. After an error there is none.
+    /// that name. After an error, no new file remains.
     ///
     /// # Errors
     /// Those of [`write`](Conversion::write).

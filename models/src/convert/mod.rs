@@ -1,4 +1,4 @@
-//! Models as GGUF files: from a folder of Hugging Face, or from another GGUF file, with values stored in another way.
+//! Converts models to GGUF files, from a Hugging Face folder or from another GGUF file.
 //!
 //! ```no_run
 //! use adead_models::convert::Conversion;
@@ -35,7 +35,7 @@ use std::path::Path;
 pub use target::Target;
 use tensors::Change;
 
-/// A new file that is planned: its metadata and tensors. [`write`](Conversion::write) writes it.
+/// A planned file: its metadata and tensors. [`write`](Conversion::write) writes it.
 pub struct Conversion {
     header: Header,
     source: Source,
@@ -44,7 +44,7 @@ pub struct Conversion {
     source_bytes: u64,
 }
 
-/// Where values come from.
+/// The source of the values.
 enum Source {
     Folder(Shards),
     Gguf(Box<Gguf>),
@@ -63,7 +63,7 @@ pub struct PlannedTensor {
 enum Origin {
     /// A tensor of the folder.
     Folder(String, Change),
-    /// Values that follow from the configuration.
+    /// Values computed from the configuration.
     Values(Vec<f32>),
     /// A tensor of the file, by its number.
     Gguf(usize),
@@ -92,21 +92,21 @@ impl PlannedTensor {
 }
 
 impl Conversion {
-    /// Plans the file of a model in a folder of Hugging Face: `config.json`, `tokenizer.json`, `model.safetensors` or the files of
-    /// `model.safetensors.index.json`; and of special tokens and the chat template `tokenizer_config.json` and
-    /// `generation_config.json`, if they are there. Matrices are stored as `kind`, without one as the folder has them; vectors as f32.
-    /// Matrices whose rows are not whole blocks are stored as f16, which [`notes`](Conversion::notes) say.
+    /// Plans the file of a model in a Hugging Face folder. The folder must have `config.json`, `tokenizer.json`, and
+    /// `model.safetensors` or the files of `model.safetensors.index.json`. `tokenizer_config.json` and `generation_config.json` are
+    /// optional; they contain special tokens and the chat template. Matrices are stored as `kind`, or as in the folder if it is
+    /// `None`; vectors are stored as f32. Matrices whose rows are not whole blocks are stored as f16, and
+    /// [`notes`](Conversion::notes) name them.
     ///
-    /// # Errors
-    /// `io` if a file is missing or can't be read, `invalid_argument` and `shape_mismatch` if one is malformed or they don't fit each
-    /// other, `unsupported` for a model or a tokenizer of another kind.
+    /// # Errors `io` if a file is missing or can't be read, `invalid_argument` or `shape_mismatch` if one is malformed or the files
+    /// don't fit each other, `unsupported` for another kind of model or tokenizer.
     pub fn from_folder(folder: impl AsRef<Path>, kind: Option<Target>) -> Result<Conversion> {
         folder::plan(folder.as_ref(), kind)
     }
 
-    /// Plans a copy of a GGUF file in which matrices are stored as `kind`. Values of blocks are read as
-    /// [`dequantize`](adead::Context::dequantize) does. Tensors that are stored as `kind` already, vectors, and blocks in rows that the
-    /// blocks of `kind` don't divide stay as they are.
+    /// Plans a copy of a GGUF file in which matrices are stored as `kind`. Blocks are decoded as by
+    /// [`dequantize`](adead::Context::dequantize). Three kinds of tensors are copied unchanged: vectors, tensors that are already
+    /// stored as `kind`, and blocks in rows that are not a multiple of `kind`'s block.
     ///
     /// # Errors
     /// `unsupported` for a model of another architecture and for tensors whose values can't be read, `invalid_argument` for metadata
@@ -120,12 +120,12 @@ impl Conversion {
         &self.tensors
     }
 
-    /// Returns what the user should know: tensors that are stored in another way, what a GGUF file can't say.
+    /// Returns notes for the user: which tensors are stored in another type, and which settings a GGUF file can't hold.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// Returns the bytes of the files that values come from.
+    /// Returns the total size of the source files in bytes.
     pub fn source_bytes(&self) -> u64 {
         self.source_bytes
     }
@@ -135,8 +135,8 @@ impl Conversion {
         self.tensors.iter().map(|tensor| tensor.elements() as u64).sum()
     }
 
-    /// Writes the file, a tensor after the other: memory holds one of them at a time. `progress` is called with the number of values
-    /// that are written and that of all; its error ends the work. The same model gives the same bytes everywhere.
+    /// Writes the file tensor by tensor; only one is in memory at a time. `progress` is called with the number of values written so
+    /// far and the total; its error ends the conversion. The same model gives the same bytes on every machine.
     ///
     /// # Errors
     /// `io` if a file can't be read or written, `invalid_argument` with the tensor for a value that is NaN or infinite, or that the

@@ -9,8 +9,8 @@ use std::sync::Arc;
 /// The most arrays around a value.
 const DEEPEST: usize = 4;
 
-/// An array of the metadata. It is a range of the file, or made (`Value::from(&[1u32, 2][..])`), and its elements are decoded when
-/// they are asked for.
+/// An array of the metadata. It is a range of the file, or made by the caller (`Value::from(&[1u32, 2][..])`). Elements are decoded
+/// on request.
 #[derive(Clone)]
 pub struct Array(Box<Stored>);
 

@@ -1,4 +1,4 @@
-//! Values of metadata as types of Rust.
+//! Converts values of metadata to Rust types.
 
 use super::array::Array;
 use super::value::{Described, Value};
@@ -14,7 +14,7 @@ mod sealed {
 /// - `bool`: bool.
 /// - `&str`: a string, not copied.
 /// - `&Array`: any array.
-/// - `Vec` of these, but for arrays: an array whose elements all are what is wanted.
+/// - `Vec` of these, except arrays: an array whose elements all have the requested type.
 pub trait FromValue<'a>: Sized + sealed::Sealed {
     #[doc(hidden)]
     const WANTED: &'static str;

@@ -1,10 +1,10 @@
-//! How a tensor's values are stored.
+//! The types of stored values.
 
 use adead::{Error, Result, Status};
 use std::fmt;
 use std::str::FromStr;
 
-/// How a tensor's values are stored: floats, or blocks of integers with common factors.
+/// The type of a tensor's values: floats, or blocks of integers with common factors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(non_camel_case_types)]
 pub enum Kind {

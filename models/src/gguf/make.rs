@@ -1,4 +1,4 @@
-//! Values of metadata that are made, for files that are written.
+//! Makes values of metadata, for files to write.
 
 use super::array::Array;
 use super::value::{Value, ValueType};

@@ -1,9 +1,9 @@
-//! GGUF files, read strictly and written: the metadata and tensors of language models, as ggml and llama.cpp store them.
+//! Reads and writes GGUF files: the metadata and tensors of language models, as ggml and llama.cpp store them.
 //!
-//! [`Gguf::open`] reads a file of version 2 or 3, little endian, and [`Gguf::map`] maps it. Both check everything but the
+//! [`Gguf::open`] reads a file of version 2 or 3, little endian, and [`Gguf::map`] maps it. Both check everything except the
 //! tensors' values before they return: counts, types, lengths, UTF-8, keys and names that occur twice, dimensions, blocks,
-//! alignment, tensors that overlap or are cut off. An error has the numbers and the offset in the file. Checking allocates less
-//! than 4 times the file's size, whatever the file counts: arrays stay in the file until they are decoded.
+//! alignment, tensors that overlap or are cut off. An error names the numbers and the offset in the file. Checking allocates less
+//! than 4 times the file's size, whatever counts the file claims: arrays stay in the file until they are decoded.
 //!
 //! ```
 //! use adead_models::gguf::{Gguf, Value};
@@ -23,7 +23,7 @@
 //! # Ok::<(), adead::Error>(())
 //! ```
 //!
-//! [`Header`] and [`Writer`] write a file, a tensor after the other. [`quantize`] makes blocks of values.
+//! [`Header`] and [`Writer`] write a file tensor by tensor. [`quantize`] encodes values as blocks.
 
 mod array;
 mod convert;
@@ -73,7 +73,7 @@ fn find<'a>(entries: &'a [Entry], keys: &[usize], key: &str) -> Option<&'a Value
 }
 
 impl Gguf {
-    /// Opens a file and reads it whole.
+    /// Opens a file and reads all of it.
     ///
     /// # Errors
     /// `io` if the file can't be read, `invalid_argument` if it is not a GGUF file of version 2 or 3, little endian.
@@ -81,8 +81,8 @@ impl Gguf {
         Gguf::read(Source::read(path.as_ref())?)
     }
 
-    /// Opens a file as [`open`](Gguf::open) does, and maps it. Only what the file says about its tensors is read; their bytes are
-    /// when they are used. Processes share the memory.
+    /// Opens a file as [`open`](Gguf::open) does, and maps it. Only the metadata are read; the bytes of tensors are read on use.
+    /// Processes share the memory.
     ///
     /// # Errors
     /// Those of [`open`](Gguf::open).
@@ -154,7 +154,7 @@ impl Gguf {
         })
     }
 
-    /// Returns the value of a key as [`require`](Gguf::require) does, `None` if the file doesn't have the key.
+    /// Returns the value of a key, as [`require`](Gguf::require) does, or `None` if the file doesn't have the key.
     ///
     /// # Errors
     /// `dtype_mismatch` if the value is of another type or doesn't fit.
@@ -166,7 +166,7 @@ impl Gguf {
         })
     }
 
-    /// Returns all tensors, in the file's order, those of any kind.
+    /// Returns all tensors of any kind, in the file's order.
     pub fn tensors(&self) -> &[TensorInfo] {
         &self.contents.tensors
     }
@@ -191,9 +191,9 @@ impl Gguf {
         Ok(tensor)
     }
 
-    /// Returns a tensor's bytes: rows of blocks, not copied. They begin at a multiple of the file's alignment, and so does
-    /// their address if the file is [mapped](Gguf::map) and the alignment is at most a page. Empty if `info` is
-    /// another file's and this file doesn't have its bytes.
+    /// Returns a tensor's bytes: rows of blocks, not copied. They begin at a multiple of the file's alignment, and so does their
+    /// address if the file is [mapped](Gguf::map) and the alignment is at most a page. Empty if `info` is from another file and its
+    /// range is not in this file.
     pub fn bytes(&self, info: &TensorInfo) -> &[u8] {
         self.source.bytes().get(info.range()).unwrap_or_default()
     }

@@ -65,7 +65,7 @@ impl Source {
 /// The bytes that [`Reading::step`] reads.
 const STEP: u64 = 1 << 24;
 
-/// A GGUF file that is read part by part, for callers that show their progress. [`Gguf::open`] reads it at once.
+/// Reads a GGUF file part by part, for callers that show progress. [`Gguf::open`] reads it at once.
 ///
 /// ```no_run
 /// use adead_models::gguf::Reading;
@@ -102,7 +102,7 @@ impl Reading {
         Ok(Reading { file, path: path.into(), bytes, size })
     }
 
-    /// Reads the next 16 MiB. Returns the number of bytes read so far and of all, or `None` at the end.
+    /// Reads the next 16 MiB. Returns the number of bytes read so far and the total, or `None` at the end.
     ///
     /// # Errors
     /// `io` if the file can't be read.
@@ -113,7 +113,7 @@ impl Reading {
         Ok((found > 0).then_some((read, self.size.max(read))))
     }
 
-    /// Reads what is left, and checks the file as [`Gguf::open`] does.
+    /// Reads the rest, and checks the file as [`Gguf::open`] does.
     ///
     /// # Errors
     /// Those of [`Gguf::open`].

@@ -1,4 +1,4 @@
-//! What a file says about a tensor.
+//! A tensor's entry in a file.
 
 use super::kind::Kind;
 use std::fmt;
@@ -27,8 +27,8 @@ impl TensorInfo {
         &self.name
     }
 
-    /// Returns the 1 to 4 dimensions, outermost first, as `adead`'s shapes are; the file has them innermost first. The last
-    /// one is a multiple of the kind's block.
+    /// Returns the 1 to 4 dimensions, outermost first, as in `adead`'s shapes. The file stores them innermost first. The last one
+    /// is a multiple of the kind's block.
     pub fn dims(&self) -> &[usize] {
         &self.dims[..usize::from(self.rank)]
     }
@@ -43,8 +43,8 @@ impl TensorInfo {
         self.dims().iter().product()
     }
 
-    /// Returns the number of the tensor's bytes in the file. If the size of the kind's blocks is unknown, it is what lies before
-    /// the next tensor, padding included.
+    /// Returns the number of the tensor's bytes in the file. If the block size of the kind is unknown, it is the distance to the
+    /// next tensor, including padding.
     pub fn size(&self) -> usize {
         self.bytes
     }

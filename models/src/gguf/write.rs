@@ -1,4 +1,4 @@
-//! Writes GGUF files: what the file says first, then the tensors' bytes as they come.
+//! Writes GGUF files: first the header, then the tensors' bytes.
 
 use super::cursor::Name;
 use super::kind::Kind;
@@ -7,7 +7,7 @@ use adead::{Error, Result, Status};
 use std::collections::HashSet;
 use std::io::Write;
 
-/// What a file that is to be written says: metadata and tensors, in this order.
+/// The header of a file to write: metadata and tensor descriptions.
 ///
 /// ```
 /// use adead_models::gguf::{Gguf, Header, Kind};
@@ -50,16 +50,15 @@ fn refused<T>(text: String) -> Result<T> {
 }
 
 impl Header {
-    /// Makes one without keys and tensors.
+    /// Makes an empty header.
     pub fn new() -> Header {
         Header::default()
     }
 
-    /// Sets the value of a key. A key that is there keeps its place.
+    /// Sets the value of a key. An existing key keeps its place.
     ///
-    /// # Errors
-    /// `invalid_argument` for a key that is empty or longer than 65535 bytes, and for a `general.alignment` that is no u32, power of
-    /// two and multiple of 8, or that comes after a tensor.
+    /// # Errors `invalid_argument` for a key that is empty or longer than 65535 bytes, and for a `general.alignment` that is not a
+    /// u32, a power of two and a multiple of 8, or that is set after a tensor was added.
     pub fn set(&mut self, key: &str, value: impl Into<Value>) -> Result<()> {
         let value = value.into();
         if key.is_empty() || key.len() > LONGEST_KEY {
@@ -86,9 +85,8 @@ impl Header {
 
     /// Adds a tensor. Its dimensions are outermost first.
     ///
-    /// # Errors
-    /// `invalid_argument` for a name that is there already or longer than 64 bytes, for other than 1 to 4 dimensions, and for rows
-    /// that are not whole blocks; `unsupported` for [`Kind::Other`].
+    /// # Errors `invalid_argument` for a name that exists already or is longer than 64 bytes, unless there are 1 to 4 dimensions,
+    /// and for rows that are not whole blocks; `unsupported` for [`Kind::Other`].
     pub fn tensor(&mut self, name: &str, dims: &[usize], kind: Kind) -> Result<()> {
         let what = Name(name);
         if name.len() > LONGEST_NAME {
@@ -135,7 +133,7 @@ impl Header {
         }
     }
 
-    /// Writes all of it. The tensors' bytes follow through the [`Writer`].
+    /// Writes the header. The [`Writer`] then writes the tensors' bytes.
     ///
     /// # Errors
     /// `io` if `out` fails.
@@ -170,7 +168,7 @@ impl Header {
     }
 }
 
-/// Writes the bytes of a file's tensors behind its [`Header`].
+/// Writes the bytes of a file's tensors after its [`Header`].
 pub struct Writer<W> {
     out: W,
     tensors: Vec<Tensor>,
@@ -213,7 +211,7 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Ends the file. Returns what it was written to.
+    /// Ends the file. Returns the `out` that it was written to.
     ///
     /// # Errors
     /// `invalid_argument` if bytes of a tensor are missing, `io` if the file can't be written.
@@ -226,7 +224,7 @@ impl<W: Write> Writer<W> {
         Ok(self.out)
     }
 
-    /// Returns the number of bytes that are written.
+    /// Returns the number of bytes written so far.
     pub fn size(&self) -> u64 {
         self.size
     }

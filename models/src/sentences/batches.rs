@@ -1,9 +1,9 @@
-//! Sentences in batches of about one length.
+//! Divides sentences into batches of similar length.
 
 use super::tokens::Tokens;
 
-/// Sentences by their numbers, longest first, in batches of at most so many sentences and, unless it is one sentence, tokens.
-/// What is longest comes first, so that memory is largest at the beginning and later batches use it again.
+/// Returns batches of indices, longest sentences first. A batch has at most `most` sentences, and at most `most_tokens` tokens
+/// unless it is a single sentence. The longest batch comes first, so that later ones reuse its memory.
 pub(crate) fn batches(sentences: &[Tokens], most: usize, most_tokens: usize) -> Vec<Vec<usize>> {
     let mut order: Vec<usize> = (0..sentences.len()).collect();
     // Stable: what is of one length stays in the order of the caller.
@@ -18,7 +18,7 @@ pub(crate) fn batches(sentences: &[Tokens], most: usize, most_tokens: usize) -> 
     batches
 }
 
-/// Whether another sentence, no longer than the first, keeps a batch within so many tokens.
+/// Returns whether a batch has at most `most_tokens` tokens with one more sentence, no longer than its first.
 fn fits(sentences: &[Tokens], batch: &[usize], most_tokens: usize) -> bool {
     (batch.len() + 1) * sentences[batch[0]].ids.len() <= most_tokens
 }

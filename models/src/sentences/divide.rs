@@ -1,4 +1,4 @@
-//! Batches for several devices at once: each computes whole ones, as products of one batch are too small to be divided.
+//! Divides batches among several devices. Each computes whole batches, because the products of one batch are too small to divide.
 
 use adead::{Error, Result, Status};
 use std::collections::VecDeque;
@@ -6,28 +6,28 @@ use std::sync::mpsc::sync_channel;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-/// What a device does with batches that it claims.
+/// A device that claims and computes batches.
 pub(crate) trait Worker: Sync {
-    /// A batch on its way.
+    /// A batch in flight.
     type Sent;
-    /// What it comes to.
+    /// The result of a batch.
     type Done: Send;
-    /// Whether it takes from the end, where batches are short: a device that is slow beside the others.
+    /// Whether the device is slow compared with the others. It then takes batches from the end, where they are short.
     fn is_slow(&self) -> bool;
-    /// Batches under way at once, at least 1.
+    /// The number of batches in flight at once, at least 1.
     fn depth(&self) -> usize;
     fn start(&self, batch: usize) -> Result<Self::Sent>;
     fn wait(&self, batch: usize, sent: Self::Sent) -> Result<Self::Done>;
 }
 
-/// The batches that nobody has claimed, and how fast each device was.
+/// The unclaimed batches, and the speed of each device so far.
 struct Queue<'a> {
-    /// What each batch costs, in any unit.
+    /// The cost of each batch, in any unit.
     costs: &'a [f64],
     first: usize,
     end: usize,
     left: f64,
-    /// Cost in a second by device; 0 as long as it is not known.
+    /// The cost per second of each device; 0 until it is known.
     rates: Vec<f64>,
 }
 
@@ -36,7 +36,8 @@ impl Queue<'_> {
         Queue { costs, first: 0, end: costs.len(), left: costs.iter().sum(), rates: vec![0.0; devices] }
     }
 
-    /// The next batch for a device. A slow one gets none that the others would have done together with all else before it.
+    /// Returns the next batch for a device. A slow device gets none if the others would finish all remaining batches sooner than it
+    /// would finish this one.
     fn claim(&mut self, device: usize, slow: bool) -> Option<usize> {
         if self.first == self.end {
             return None;
@@ -101,7 +102,7 @@ pub(crate) fn divide<W: Worker>(
     Ok(())
 }
 
-/// Claims and does batches until there are none, or `each` does not want more.
+/// Claims and computes batches until none are left or `each` ends the loop.
 fn run<W: Worker>(device: usize, worker: &W, queue: &Mutex<Queue<'_>>, each: &dyn Fn(usize, Result<W::Done>) -> bool) {
     let queue = || queue.lock().unwrap_or_else(PoisonError::into_inner);
     let (mut under_way, mut begin, mut cost, mut warm) = (VecDeque::new(), Instant::now(), 0.0, false);

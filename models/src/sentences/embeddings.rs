@@ -1,4 +1,4 @@
-//! What an encoder returns.
+//! Embeddings: the result of an encoder.
 
 /// Embeddings: a row of f32 for each sentence, in the order of the sentences.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -9,37 +9,38 @@ pub struct Embeddings {
 }
 
 impl Embeddings {
-    /// Sentences.
+    /// Returns the number of sentences.
     pub fn len(&self) -> usize {
         self.values.len().checked_div(self.width).unwrap_or(0)
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no sentences.
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
 
-    /// Values of a row.
+    /// Returns the number of values in a row.
     pub fn width(&self) -> usize {
         self.width
     }
 
-    /// A sentence's row. Panics where there is none.
+    /// Returns a sentence's row. Panics if `sentence` is not less than `len()`.
     pub fn row(&self, sentence: usize) -> &[f32] {
         &self.values[sentence * self.width..][..self.width]
     }
 
-    /// All rows behind each other.
+    /// Returns all rows, one after another.
     pub fn values(&self) -> &[f32] {
         &self.values
     }
 
-    /// The same, without a copy.
+    /// Returns all rows, one after another, without a copy.
     pub fn into_values(self) -> Vec<f32> {
         self.values
     }
 
-    /// The sentences that had more tokens than the model takes, of which the first were used, in ascending order.
+    /// Returns, in ascending order, the indices of sentences with more tokens than the model takes. Only their first tokens were
+    /// used.
     pub fn truncated(&self) -> &[usize] {
         &self.truncated
     }

@@ -1,4 +1,4 @@
-//! The encoder: sentences in, rows out.
+//! The encoder: it computes a row for each sentence.
 
 use super::batches::batches;
 use super::divide::{Worker, divide};
@@ -13,44 +13,45 @@ use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
 
-/// How sentences are batched. No choice changes a bit of a result. `Default` suits the device.
+/// Options for batching sentences. They never change a bit of a result. `Default` suits the device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EncodeOptions {
-    /// Sentences of a batch at most; `None` is 256 on a GPU, and on the CPU as many as have some 512 tokens, with a batch for each
-    /// thread where there are enough. Several devices share batches, of fewer sentences where there are few.
+    /// The most sentences of a batch. With `None`, a batch on a GPU has at most 256 sentences. On the CPU it has about 512 tokens,
+    /// and each thread computes its own batches if there are enough. Several devices share the batches, which are smaller if there
+    /// are few sentences.
     pub batch: Option<usize>,
-    /// Whether sentences of a batch are padded to the longest one; `None` is on a GPU.
+    /// Whether sentences of a batch are padded to the longest one. `None` pads only on a GPU.
     pub padded: Option<bool>,
 }
 
-/// Tokens of a batch at most, for each sentence that it may have: a batch of long ones has fewer.
+/// The most tokens of a batch, for each sentence that it may have: a batch of long sentences has fewer of them.
 const TOKENS: usize = 128;
 
-/// Sentences of a batch on a GPU.
+/// The most sentences of a batch on a GPU.
 const ON_GPU: usize = 256;
 
-/// Tokens of a batch on the CPU for each thread, and of the smallest: what lies between two products stays in the caches.
+/// The tokens of a batch on the CPU for each thread, and of the smallest batch: intermediate values then stay in the caches.
 const FOR_THREAD: usize = 256;
 const LEAST: usize = 512;
 
-/// Batches for each thread, at least, where threads have batches of their own.
+/// The fewest batches for each thread, if threads have their own batches.
 const SHARES: usize = 4;
 
-/// Batches under way at once on a GPU.
+/// The number of batches in flight at once on a GPU.
 const DEPTH: usize = 3;
 
-/// Batches for each of several devices, at least, as long as they have [`FEW`] sentences.
+/// The fewest batches for each of several devices, as long as batches have [`FEW`] sentences.
 const FOR_DEVICE: usize = 6;
 const FEW: usize = 16;
 
-/// Threads that tokenize at once, at most: eight make tokens faster than a GPU takes them.
+/// The most threads that tokenize at once: eight are faster than a GPU.
 const MOST_TOKENIZERS: usize = 8;
 
-/// A model of sentence-transformers: tokenizer, encoder, pooling. Clones share it; threads may too.
+/// A model of sentence-transformers: tokenizer, encoder, pooling. Clones share the model. Threads may share an encoder.
 #[derive(Clone)]
 pub struct SentenceEncoder {
     pub(crate) words: Arc<Words>,
-    /// Where several devices work as one, the model on each of them, the CPU's last.
+    /// If several devices work as one: the model on each of them, the CPU's last.
     models: Arc<[Model]>,
     context: Context,
     most: usize,
@@ -87,12 +88,12 @@ impl Worker for Share<'_> {
 }
 
 impl SentenceEncoder {
-    /// Opens the folder of a model for a context's device: `config.json`, `tokenizer.json`, `model.safetensors`, and of
-    /// sentence-transformers `modules.json`, `sentence_bert_config.json`, `1_Pooling/config.json`. BERT with mean pooling is
-    /// supported.
+    /// Opens a model's folder for a context's device. It reads `config.json`, `tokenizer.json` and `model.safetensors`, and the
+    /// files of sentence-transformers: `modules.json`, `sentence_bert_config.json` and `1_Pooling/config.json`. BERT with mean
+    /// pooling is supported.
     ///
-    /// `io` for a file that is missing, `invalid_argument` and `shape_mismatch` for one that is malformed or does not fit the
-    /// others, `unsupported` for a model of another kind.
+    /// Errors: `io` for a missing file, `invalid_argument` or `shape_mismatch` for one that is malformed or does not fit the
+    /// others, `unsupported` for another kind of model.
     pub fn open(folder: impl AsRef<Path>, context: &Context) -> Result<SentenceEncoder> {
         let folder = folder.as_ref();
         let files = Files::read(folder)?;
@@ -110,40 +111,40 @@ impl SentenceEncoder {
         Ok(SentenceEncoder { words: Arc::new(words), models, context, most: files.most })
     }
 
-    /// Values of an embedding.
+    /// Returns the number of values in an embedding.
     pub fn width(&self) -> usize {
         self.models[0].width()
     }
 
-    /// Tokens of a sentence at most, the special ones at its ends counted; what is behind them has no effect.
+    /// Returns the most tokens of a sentence, including the special ones at its ends. Further tokens have no effect.
     pub fn max_tokens(&self) -> usize {
         self.most
     }
 
-    /// The context that it computes on.
+    /// Returns the context that computes.
     pub fn context(&self) -> &Context {
         &self.context
     }
 
-    /// The embeddings of sentences, in their order.
+    /// Computes the embeddings of sentences, in order.
     pub fn encode<S: AsRef<str> + Sync>(&self, sentences: &[S]) -> Result<Embeddings> {
         self.encode_with(sentences, &EncodeOptions::default())
     }
 
-    /// The same with options. `invalid_argument` for batches of 0 sentences.
+    /// Computes the embeddings of sentences with options. `invalid_argument` for batches of 0 sentences.
     pub fn encode_with<S: AsRef<str> + Sync>(&self, sentences: &[S], options: &EncodeOptions) -> Result<Embeddings> {
         let tokens = self.words.all(sentences, self.tokenizers())?;
         self.encode_tokens(&tokens, options, &mut |_| {})
     }
 
-    /// Threads that tokenize at once: no more than compute, where that is the CPU.
+    /// Returns the number of threads that tokenize at once: on the CPU, no more than compute.
     pub(crate) fn tokenizers(&self) -> usize {
         let device = self.context().device_info();
         let most = if device.id == "cpu" { device.units } else { usize::MAX };
         std::thread::available_parallelism().map_or(1, usize::from).min(MOST_TOKENIZERS).min(most)
     }
 
-    /// The embeddings of tokenized sentences; `done` is told of so many more each time.
+    /// Computes the embeddings of tokenized sentences. `done` receives the number of newly computed sentences each time.
     pub(crate) fn encode_tokens(
         &self,
         tokens: &[Tokens],
@@ -198,7 +199,7 @@ impl SentenceEncoder {
         Ok(Embeddings { values, width, truncated: truncated(tokens) })
     }
 
-    /// How these sentences are batched. `invalid_argument` for batches of 0 sentences.
+    /// Returns how to batch these sentences. `invalid_argument` for batches of 0 sentences.
     fn limits(&self, tokens: &[Tokens], options: &EncodeOptions) -> Result<Limits> {
         let devices = self.models.len();
         let gpu = self.models[0].is_on_gpu();
@@ -228,18 +229,18 @@ impl SentenceEncoder {
     }
 }
 
-/// The sentences that were cut, by their numbers.
+/// Returns the indices of sentences that were cut.
 fn truncated(tokens: &[Tokens]) -> Vec<usize> {
     (0..tokens.len()).filter(|&sentence| tokens[sentence].truncated).collect()
 }
 
 /// How sentences are batched.
 struct Limits {
-    /// Of a batch, at most.
+    /// The most sentences of a batch.
     sentences: usize,
     tokens: usize,
     padded: bool,
-    /// Threads that have batches of their own.
+    /// The number of threads with their own batches.
     workers: usize,
 }
 

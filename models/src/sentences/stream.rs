@@ -1,4 +1,4 @@
-//! Streams of sentences, of any length in bounded memory.
+//! Embeds streams of sentences of any length, in bounded memory.
 
 use super::embeddings::Embeddings;
 use super::encoder::{EncodeOptions, SentenceEncoder};
@@ -6,32 +6,32 @@ use super::tokens::{Tokens, Words};
 use adead::{DataLoader, Error, Result};
 use std::sync::Arc;
 
-/// Sentences that are sorted by length at once, at most, and of the first ones, which somebody waits for.
+/// The most sentences that are sorted by length at once; fewer at the start, because the caller waits for the first rows.
 const SENTENCES: usize = 4096;
 const FIRST: usize = 64;
-/// Bytes of text after which no more are taken.
+/// Bytes of text after which no further sentences are taken.
 const BYTES: usize = 4 << 20;
 
-/// What a stream gives: see [`SentenceEncoder::batch_embed`].
+/// A part of a stream's results: see [`SentenceEncoder::batch_embed`].
 #[derive(Debug)]
 pub enum EmbeddingPart<'a> {
-    /// So many sentences are computed so far, of those whose rows come next among them.
+    /// The number of sentences computed so far, including those whose rows have not been passed yet.
     Progress(u64),
-    /// The next rows, in the order of the sentences; `first` is the number of the first one's sentence, from 0.
+    /// The next rows, in the order of the sentences. `first` is the index of the first row's sentence.
     Rows {
-        /// The number of the first row's sentence.
+        /// The index of the first row's sentence.
         first: u64,
-        /// The rows. What they call truncated counts from their own first.
+        /// The rows. The indices in `truncated()` count from `first`.
         rows: &'a Embeddings,
     },
 }
 
 impl SentenceEncoder {
-    /// Embeds sentences as they come, and gives rows in their order to `sink`; returns how many there were. A thread of its own
-    /// takes sentences and has them tokenized, some thousand ahead; of longer streams no more is in memory.
+    /// Embeds sentences as they arrive, and passes the rows to `sink` in order. Returns the number of sentences. A separate thread
+    /// takes the sentences and has them tokenized, a few thousand ahead; no more of a stream is in memory.
     ///
-    /// An error of the source, of a sentence or of `sink` ends it, and is returned; rows of sentences before an error of the
-    /// source may not have come yet.
+    /// An error of the source, of a sentence or of `sink` ends the stream and is returned. Rows of sentences before an error of the
+    /// source may be missing.
     pub fn batch_embed<S, E>(
         &self,
         sentences: impl IntoIterator<Item = Result<S, E>> + Send + 'static,

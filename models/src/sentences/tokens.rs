@@ -5,13 +5,13 @@ use adead::{Error, Result, Status};
 use std::path::Path;
 use tokenizers::{Tokenizer, TruncationParams};
 
-/// Sentences for which a thread is worth its start.
+/// The number of sentences from which starting a thread pays.
 const SHARE: usize = 16;
 
 /// A sentence's tokens.
 pub(crate) struct Tokens {
     pub ids: Vec<u32>,
-    /// It had more than the model takes.
+    /// Whether the sentence had more tokens than the model takes.
     pub truncated: bool,
 }
 
@@ -19,8 +19,8 @@ pub(crate) struct Tokens {
 pub(crate) struct Words(Tokenizer);
 
 impl Words {
-    /// The tokenizer that `tokenizer.json` describes, for at most so many tokens and a table of so many words.
-    /// `invalid_argument` if it is malformed or has words that the table has not.
+    /// Reads the tokenizer of `tokenizer.json`, for at most `most` tokens and a table of `words` words. `invalid_argument` if it is
+    /// malformed or has words that the table lacks.
     pub fn new(path: &Path, json: &[u8], most: usize, words: usize) -> Result<Words> {
         let malformed = |error: tokenizers::Error| fault(Status::InvalidArgument, path, error);
         let mut tokenizer = Tokenizer::from_bytes(json).map_err(malformed)?;
@@ -42,7 +42,7 @@ impl Words {
         Ok(this)
     }
 
-    /// The tokens of sentences, in their order, found by so many threads at most; of errors the first one.
+    /// Tokenizes sentences with at most `threads` threads, and returns the tokens in order, or the first error.
     pub fn all<S: AsRef<str> + Sync>(&self, sentences: &[S], threads: usize) -> Result<Vec<Tokens>> {
         let some = |sentences: &[S]| {
             sentences.iter().map(|sentence| self.tokens(sentence.as_ref())).collect::<Result<Vec<_>>>()
@@ -61,7 +61,7 @@ impl Words {
         })
     }
 
-    /// A sentence's tokens, the special ones among them.
+    /// Returns a sentence's tokens, including the special ones.
     pub fn tokens(&self, sentence: &str) -> Result<Tokens> {
         let encoding = self.0.encode_fast(sentence, true).map_err(|error| {
             let start: String = sentence.chars().take(40).collect();

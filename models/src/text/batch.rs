@@ -8,13 +8,13 @@ use super::sampling::Sampling;
 use crate::spread::spread;
 use adead::{Result, Tensor};
 
-/// Sequences under way at once at most; others begin when one ends.
+/// The most sequences in flight at once; others begin when one ends.
 const SEQUENCES: usize = 64;
 
 impl TextGenerator {
     /// Generates texts for several prompts at once, which is faster than one by one: a step computes the next tokens of all of
-    /// them. Every text has the bits that it has alone, with the number of its sequence: that of the options, plus the number of
-    /// its prompt ([`Sampling::sequence`]).
+    /// them. Each text has the same bits as alone. Prompt i uses the sequence number of the options plus i
+    /// ([`Sampling::sequence`]).
     ///
     /// # Errors
     /// Those of [`generate`](TextGenerator::generate), for any of the prompts.

@@ -1,4 +1,4 @@
-//! Conversations: what a model has read of one stays computed.
+//! Conversations, which keep the keys and values that were computed.
 
 use super::cache::Cache;
 use super::generator::TextGenerator;
@@ -7,7 +7,7 @@ use super::run::Run;
 use super::template::Message;
 use adead::Result;
 
-/// A conversation with a model. Each answer computes only what is new since the last one; its bits are those of
+/// A conversation with a model. Each answer computes only the tokens that are new since the last one. Its bits equal those of
 /// [`TextGenerator::chat`] with the same messages.
 pub struct Conversation {
     generator: TextGenerator,
@@ -23,13 +23,13 @@ impl Conversation {
         Conversation { generator, messages, computed: Vec::new(), cache }
     }
 
-    /// Returns the messages so far, the answers among them.
+    /// Returns the messages so far, including the answers.
     pub fn messages(&self) -> &[Message] {
         &self.messages
     }
 
-    /// Says something to the model and returns its answer. `piece` is given the answer's text as it comes. After an error, of
-    /// `piece` too, the conversation has neither the message nor an answer.
+    /// Sends a message to the model and returns its answer. `piece` receives each piece of the answer. After an error, including
+    /// one of `piece`, the conversation contains neither the message nor an answer.
     ///
     /// # Errors
     /// Those of [`TextGenerator::chat`], and those of `piece`.

@@ -1,4 +1,4 @@
-//! The forward pass: from tokens to what a model says about the next ones.
+//! The forward pass: from tokens to the logits of the next ones.
 
 use super::cache::Cache;
 use super::config::Config;
@@ -30,7 +30,7 @@ pub(crate) struct Decoder {
     recordings: Recordings,
 }
 
-/// Which tokens of a step the caller wants to know more of.
+/// The tokens of a step whose results the caller wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wanted {
     None,
@@ -45,27 +45,27 @@ pub(crate) struct Step<'a> {
     pub wanted: Wanted,
 }
 
-/// What a step gives of the tokens that are wanted.
+/// A step's results for the wanted tokens.
 pub(crate) struct Ahead {
     /// Rows of the last hidden states, `[rows, width]`, and which of them are wanted.
     hidden: Tensor,
     wanted: Vec<u32>,
-    /// What a recording computes of all rows, if it does.
+    /// The logits and choices that a recording computes for all rows; `None` without a recording.
     choices: Option<Choices>,
 }
 
-/// What a recording says of next tokens: the logits, `[rows, vocabulary]`, and the token with the greatest one of each row, i32. It is −1
-/// if a logit is NaN.
+/// A recording's results for the next tokens: the logits, `[rows, vocabulary]`, and the token with the greatest one of each row,
+/// i32. It is −1 if a logit is NaN.
 pub(crate) struct Choices {
     pub logits: Tensor,
     pub greatest: Tensor,
 }
 
-/// What the layers of a step see: all positions, or those of a window.
+/// The positions that a step's layers attend to: all, or those of a window.
 struct Sight {
     /// The cosines and sines of the step's positions.
     angles: [Tensor; 2],
-    /// What each sequence's rows see; empty for everything.
+    /// The positions that each sequence's rows attend to; empty for all.
     seen: Vec<Seen>,
 }
 
@@ -98,8 +98,8 @@ impl Decoder {
         })
     }
 
-    /// Computes some tokens for nothing where only GPUs compute, so that their kernels and the weights are there before the first
-    /// text. Not on a processor that emulates a GPU, where this would take seconds.
+    /// If only GPUs compute, computes a few tokens in advance, so that kernels and weights are loaded before the first text.
+    /// Skipped on a CPU that emulates a GPU, where it would take seconds.
     pub fn prepare(&self, most: usize) -> Result<()> {
         if !self.on_device || self.context.device_info().kind == DeviceKind::Software {
             return Ok(());
@@ -118,7 +118,7 @@ impl Decoder {
         &self.context
     }
 
-    /// Records a step of the next tokens of so many sequences of up to `longest` positions.
+    /// Records a step of the next tokens of `sequences` sequences with up to `longest` positions.
     pub fn record(&self, [sequences, longest]: [usize; 2]) -> Result<Slots> {
         Slots::new(&self.context, &self.config, &self.layers, &self.norm, &self.head, [sequences, longest])
     }
@@ -133,12 +133,12 @@ impl Decoder {
         self.config.width
     }
 
-    /// Returns the number of tokens that it tells apart.
+    /// Returns the number of tokens in the vocabulary.
     pub fn vocabulary(&self) -> usize {
         self.vocabulary
     }
 
-    /// Makes the cache of a sequence of at most so many tokens.
+    /// Makes the cache of a sequence of at most `most` tokens.
     pub fn cache(&self, most: usize) -> Cache {
         let Config { layers, kv_heads, head_width, .. } = self.config;
         match self.on_device {

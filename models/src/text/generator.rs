@@ -1,4 +1,4 @@
-//! The generator: text in, text out.
+//! The generator.
 
 use super::adapters::Adapters;
 use super::cache::Cache;
@@ -19,7 +19,7 @@ use adead::{Context, ContextOptions, Error, Result, Status};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-/// A model that writes text. Clones share it; threads may too.
+/// A language model that generates text. Clones share the model. Threads may share a generator.
 ///
 /// ```no_run
 /// use adead_models::TextGenerator;
@@ -95,15 +95,14 @@ impl TextGenerator {
     /// The architectures `llama`, `qwen2`, `qwen3` and `gemma3` are supported, with the tokenizers `gpt2` (gpt-2, llama-bpe, qwen2, smollm)
     /// and `llama`.
     ///
-    /// # Errors
-    /// `io` if the file can't be read, `invalid_argument`, `dtype_mismatch` and `shape_mismatch` if it is malformed, lacks a
-    /// tensor or has one of another shape, `unsupported` for a model of another kind, and the errors of opening a device.
+    /// # Errors `io` if the file can't be read; `invalid_argument`, `dtype_mismatch` or `shape_mismatch` if it is malformed, lacks
+    /// a tensor or has one of a wrong shape; `unsupported` for another kind of model; and the errors of opening a device.
     pub fn open_with(path: impl AsRef<Path>, options: &OpenOptions) -> Result<TextGenerator> {
         TextGenerator::from_gguf(Gguf::open(path)?, options)
     }
 
-    /// Opens a model as [`open_with`](TextGenerator::open_with) does, and maps the file: weights are read when they are used, and
-    /// processes share their memory.
+    /// Opens a model as [`open_with`](TextGenerator::open_with) does, and maps the file: weights are read on use, and processes
+    /// share their memory.
     ///
     /// # Errors
     /// Those of [`open_with`](TextGenerator::open_with).
@@ -115,7 +114,7 @@ impl TextGenerator {
         TextGenerator::from_gguf(unsafe { Gguf::map(path) }?, options)
     }
 
-    /// Opens a model in a GGUF file that is read or mapped already, such as by a [`Reading`](crate::gguf::Reading).
+    /// Opens a model in a GGUF file that was already read or mapped, for example by a [`Reading`](crate::gguf::Reading).
     ///
     /// # Errors
     /// Those of [`open_with`](TextGenerator::open_with).
@@ -175,28 +174,28 @@ impl TextGenerator {
         &self.0
     }
 
-    /// Returns the context that it computes on.
+    /// Returns the context that computes.
     pub fn context(&self) -> &Context {
         self.0.model.context()
     }
 
-    /// Returns the number of tokens that a sequence may have.
+    /// Returns the most tokens of a sequence, prompt and answer together.
     pub fn context_length(&self) -> usize {
         self.0.context_length
     }
 
-    /// Returns the number of tokens that the model tells apart: the length of a row of logits.
+    /// Returns the number of tokens in the vocabulary: the length of a row of logits.
     pub fn vocabulary(&self) -> usize {
         self.0.model.vocabulary()
     }
 
-    /// Returns the number of values of a hidden state.
+    /// Returns the number of values in a hidden state.
     pub fn width(&self) -> usize {
         self.0.model.width()
     }
 
-    /// Returns a text's tokens. The text of a special token, such as `<|im_start|>`, becomes that token. A first token (bos) is
-    /// added if the model's file says so, unless the text has it, and a last one (eos).
+    /// Returns a text's tokens. The text of a special token, such as `<|im_start|>`, becomes that token. If the file says so, a
+    /// first token (bos) is added, unless the text starts with it, and a last one (eos).
     ///
     /// # Errors
     /// `invalid_argument` if the tokenizer refuses the text.
@@ -204,7 +203,7 @@ impl TextGenerator {
         self.0.tokenizer.encode(text)
     }
 
-    /// Returns messages as tokens, as [`chat`](TextGenerator::chat) reads them: written by the model's chat template, with the
+    /// Returns the tokens that [`chat`](TextGenerator::chat) computes for messages: the text of the model's chat template, with the
     /// beginning of an answer.
     ///
     /// # Errors
@@ -213,20 +212,19 @@ impl TextGenerator {
         self.0.prompt(messages)
     }
 
-    /// Returns the text of tokens. Special tokens have none, bytes that are not UTF-8 become U+FFFD.
+    /// Returns the text of tokens. Special tokens have no text. Bytes that are not UTF-8 become U+FFFD.
     pub fn detokenize(&self, tokens: &[u32]) -> String {
         self.0.tokenizer.decode(tokens)
     }
 
-    /// Whether the model's file has a chat template.
+    /// Returns whether the model's file has a chat template.
     pub fn has_chat_template(&self) -> bool {
         self.0.template.is_some()
     }
 
     /// Generates the text that follows a prompt.
     ///
-    /// # Errors
-    /// `invalid_argument` for a prompt without tokens or with more than the context length, and for options outside their ranges;
+    /// # Errors `invalid_argument` if the prompt has no tokens or more than the context length, or an option is outside its range;
     /// the errors of the device.
     pub fn generate(&self, prompt: &str, options: &GenerateOptions) -> Result<Generation> {
         self.stream(prompt, options)?.collect_all()
@@ -248,7 +246,7 @@ impl TextGenerator {
         Ok(self.stream_of(Run::new(&self.0, self.0.cache(), prompt, options)?))
     }
 
-    /// Generates an answer to messages, which the model's chat template writes as a prompt.
+    /// Generates an answer to messages. The model's chat template makes the prompt.
     ///
     /// # Errors
     /// Those of [`generate`](TextGenerator::generate) and [`tokenize_messages`](TextGenerator::tokenize_messages).
@@ -264,7 +262,8 @@ impl TextGenerator {
         self.stream_tokens(self.tokenize_messages(messages)?, options)
     }
 
-    /// Begins a conversation, behind messages such as one of the system. It keeps what is computed from one answer to the next.
+    /// Begins a conversation after the given messages, such as a system message. It keeps keys and values from one answer to the
+    /// next.
     pub fn conversation(&self, messages: Vec<Message>) -> Conversation {
         Conversation::new(self.clone(), messages)
     }

@@ -69,7 +69,7 @@ impl Grammars {
     }
 }
 
-/// What may follow in an answer.
+/// The tokens that may follow in an answer.
 pub(crate) struct Allowed(Mutex<Matcher>);
 
 impl Allowed {

@@ -1,4 +1,4 @@
-//! A layer of a decoder: what comes before its attention, and what comes behind it. Both are computed at once, or recorded.
+//! A layer of a decoder: the parts before and after its attention. Both are computed immediately, or recorded.
 
 use super::architecture::Gate;
 use super::config::Config;
@@ -92,7 +92,7 @@ impl<const N: usize> Products<N> {
     }
 }
 
-/// Who computes a layer's operations.
+/// A backend for a layer's operations.
 pub(crate) trait Compute {
     type Value: Clone;
 
@@ -105,7 +105,7 @@ pub(crate) trait Compute {
     fn product(&mut self, linear: &Linear, x: &Self::Value) -> Result<Self::Value>;
 }
 
-/// Computes at once.
+/// Computes immediately.
 pub(crate) struct Now<'a>(pub &'a Context);
 
 impl Compute for Now<'_> {

@@ -1,6 +1,6 @@
-//! Text generation with models in GGUF files, with the same bits everywhere.
+//! Text generation with models in GGUF files, with the same bits on every device.
 //!
-//! [`TextGenerator`] opens a file and writes text: `docs/text-generation.md` is the guide.
+//! [`TextGenerator`] opens a file and generates text. `docs/text-generation.md` is the guide.
 
 mod adapted;
 mod adapters;

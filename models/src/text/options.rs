@@ -1,30 +1,31 @@
-//! What callers choose, and what they get.
+//! Options of generators, and their results.
 
 use super::sampling::Sampling;
 use adead::Context;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Called with the number of a prompt's tokens that are computed, and of all of them.
+/// Called with the number of a prompt's tokens computed so far, and the total.
 pub type Progress = Arc<dyn Fn(usize, usize) + Send + Sync>;
 
-/// How a model is opened. No choice changes a bit of a result but `adapters`, and `context_length` limits what can be computed.
+/// Options for opening a model. Only `adapters` changes results; `context_length` limits the length of a sequence.
 #[derive(Clone, Default)]
 pub struct OpenOptions {
     /// The context that computes, on one of its devices ([`Context::undivided`]). `None` opens `device`.
     pub context: Option<Context>,
-    /// The device to open, by the names that [`Context::open`] takes. `None` is the CPU.
+    /// The device to open, named as for [`Context::open`]. `None` is the CPU.
     pub device: Option<String>,
-    /// Threads of the CPU. `None` is what the machine allows.
+    /// The number of CPU threads. `None` is as many as the machine allows.
     pub threads: Option<usize>,
-    /// Tokens of a sequence at most. `None` is what the model's file says, which is the largest number too.
+    /// The most tokens of a sequence, prompt and answer together. The file's context length is the default and the maximum.
     pub context_length: Option<usize>,
-    /// Tokens that are computed at once at most. `None` is 512 on the CPU and 2,048 on a GPU. More are faster up to a point, and take more memory.
+    /// The most tokens that are computed at once. `None` is 512 on the CPU and 2,048 on a GPU. A greater number is faster up to a
+    /// point, and takes more memory.
     pub chunk: Option<usize>,
-    /// Called behind every chunk of a prompt.
+    /// Called after each chunk of a prompt.
     pub progress: Option<Progress>,
-    /// A safetensors file of adapters, as `adead train` writes it. What they compute is added to the model's own products, so the
-    /// model's weights stay in blocks.
+    /// A safetensors file of adapters, as `adead train` writes it. Their products are added to those of the model, so the model's
+    /// weights stay in blocks.
     pub adapters: Option<PathBuf>,
 }
 
@@ -42,17 +43,17 @@ impl std::fmt::Debug for OpenOptions {
     }
 }
 
-/// How text is generated. [`Default`] takes the most likely tokens, 512 at most.
+/// Options for generating text. [`Default`] takes the most likely token each time, for at most 512 tokens.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GenerateOptions {
-    /// Tokens of an answer at most.
+    /// The most tokens of an answer.
     pub max_tokens: usize,
-    /// Texts that end an answer, wherever the borders of tokens are. They are no part of it.
+    /// Stop strings: one that appears ends the answer, even across tokens, and is not part of it.
     pub stop: Vec<String>,
-    /// Whether tokens that end an answer are passed over, so that it goes on.
+    /// Whether an answer continues after tokens that would end it.
     pub ignore_end: bool,
-    /// A JSON schema: the answer is JSON that it allows, and ends when the JSON is complete. `{}` allows any JSON. An answer that has
-    /// `max_tokens` tokens before is cut off. `docs/text-generation.md` says what schemas may have.
+    /// A JSON schema: the answer is JSON that it allows, and ends when the JSON is complete. `{}` allows any JSON. An answer that
+    /// reaches `max_tokens` first is cut off. `docs/text-generation.md` lists what schemas may contain.
     pub json_schema: Option<String>,
     /// How tokens are chosen.
     pub sampling: Sampling,
@@ -75,11 +76,11 @@ impl Default for GenerateOptions {
 pub enum Finish {
     /// The model ended it.
     End,
-    /// A stop string came.
+    /// A stop string appeared.
     Stop,
-    /// It has `max_tokens` tokens.
+    /// It reached `max_tokens` tokens.
     MaxTokens,
-    /// The sequence has as many tokens as the context length.
+    /// The sequence reached the context length.
     ContextFull,
 }
 
@@ -100,7 +101,7 @@ impl Finish {
 pub struct Generation {
     /// The text, without the prompt.
     pub text: String,
-    /// Its tokens. If a token ended it, that one is the last. Tokens of a stop string are here, and not in the text.
+    /// Its tokens, including the token that ended it, if one did. Tokens of a stop string are included here, but not in the text.
     pub tokens: Vec<u32>,
     /// Why it ended.
     pub finish: Finish,

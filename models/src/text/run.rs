@@ -1,4 +1,4 @@
-//! A sequence on its way: what of it is computed, what comes next, when it ends.
+//! A sequence during generation: its computed tokens, the next ones, and its end.
 
 use super::cache::Cache;
 use super::decoder::{Step, Wanted};

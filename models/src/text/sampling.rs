@@ -3,12 +3,13 @@
 use adead::contract::uniform;
 use adead::{Context, Error, Result, Status, Tensor};
 
-/// How a token is chosen. [`Sampling::default`] takes the most likely one.
+/// Options for choosing each token. [`Sampling::default`] takes the most likely one.
 ///
 /// The steps, in this order:
 ///
 /// 1. `repeat_penalty` lowers the logits of the last `repeat_last` tokens: positive ones are divided by it, others multiplied.
-/// 2. With `temperature` 0 the token with the greatest logit is chosen, of equal ones that with the lower id. The rest is not used.
+/// 2. With `temperature` 0 the token with the greatest logit is chosen; of equal ones, the one with the lowest id. The later steps
+/// are skipped.
 /// 3. Tokens are sorted by their logits, greatest first, equal ones by id.
 /// 4. `top_k` keeps the first tokens, then `top_p` the first ones whose probabilities together reach it, then `min_p` those whose
 ///    probability is at least this part of the first one's. The first token always stays.
@@ -16,25 +17,26 @@ use adead::{Context, Error, Result, Status, Tensor};
 /// 6. The first token whose running sum of weights exceeds r times the sum of all is chosen.
 ///
 /// Probabilities are those of the operation `softmax`, sums and products f32, all rounded in this order, so the same token is
-/// chosen on every machine. r is a multiple of 2⁻²⁴ in [0, 1) that Philox4x32-10 computes of `seed`, the number of the sequence and
-/// the position of the token in it, and of nothing else. `docs/contract.md` has the details.
+/// chosen on every machine. r is a multiple of 2⁻²⁴ in [0, 1) that Philox4x32-10 computes from `seed`, the number of the sequence
+/// and the position of the token in it, and from nothing else. `docs/contract.md` has the details.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sampling {
-    /// The factor that flattens the distribution: 0 takes the most likely token, 1 draws by the model's own probabilities.
+    /// The temperature: 0 takes the most likely token, 1 samples by the model's own probabilities, more flattens the distribution.
     pub temperature: f32,
-    /// The most tokens to draw from; 0 is all.
+    /// The number of most likely tokens to sample from; 0 is all.
     pub top_k: usize,
-    /// The probability that the tokens to draw from reach together, 0 to 1; 1 is all.
+    /// Sample from the most likely tokens whose probabilities together reach this, 0 to 1; 1 is all tokens.
     pub top_p: f32,
-    /// The least probability beside the most likely token's, 0 to 1; 0 is all.
+    /// The least probability of a token to sample, as a fraction of the most likely token's, 0 to 1; 0 is all tokens.
     pub min_p: f32,
-    /// The penalty of tokens that came lately; 1 is none.
+    /// The penalty for recent tokens; 1 is none.
     pub repeat_penalty: f32,
-    /// How many of the last tokens, the prompt's among them, count as lately.
+    /// How many of the last tokens count as recent, including the prompt's.
     pub repeat_last: usize,
     /// The key of the random numbers.
     pub seed: u64,
-    /// The number of the sequence: sequences of one seed draw other numbers. The texts of a batch count on from it.
+    /// The number of the sequence. Sequences with the same seed and different numbers draw different random numbers. In a batch,
+    /// text i uses `sequence` + i.
     pub sequence: u64,
 }
 

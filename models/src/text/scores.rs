@@ -1,4 +1,4 @@
-//! What a model says about texts that are given: logits, probabilities, hidden states.
+//! Scores of given texts: logits, probabilities, hidden states.
 
 use super::decoder::{Step, Wanted};
 use super::generator::TextGenerator;
@@ -8,11 +8,10 @@ use adead::{Axis, Error, Result, Status, Tensor};
 const ROWS: usize = 64;
 
 impl TextGenerator {
-    /// Returns the logits of the token behind each of these, row by row: `[tokens, vocabulary]`, see
+    /// Returns, for each token, the logits of the token after it: `[tokens, vocabulary]`, row by row, see
     /// [`vocabulary`](TextGenerator::vocabulary).
     ///
-    /// # Errors
-    /// `invalid_argument` if there is no token, if they exceed the context length, or one is outside the vocabulary.
+    /// # Errors `invalid_argument` if there are no tokens or more than the context length, or one is outside the vocabulary.
     pub fn logits(&self, tokens: &[u32]) -> Result<Vec<f32>> {
         let mut logits = Vec::new();
         self.each_chunk(tokens, &mut |_, hidden| {
@@ -22,8 +21,7 @@ impl TextGenerator {
         Ok(logits)
     }
 
-    /// Returns the logarithm of the probability of each token but the first, given those before it: one less than there are
-    /// tokens.
+    /// Returns the log-probability of each token except the first, given the tokens before it: one value fewer than tokens.
     ///
     /// # Errors
     /// Those of [`logits`](TextGenerator::logits).
@@ -49,7 +47,7 @@ impl TextGenerator {
         Ok(found)
     }
 
-    /// Returns the perplexity of a text: e to the mean of −[`logprobs`](TextGenerator::logprobs), over all tokens but the first.
+    /// Returns the perplexity of a text: e to the mean of −[`logprobs`](TextGenerator::logprobs), over all tokens except the first.
     /// A text that exceeds the context length is cut into parts of that length, which don't see each other.
     ///
     /// # Errors
@@ -69,9 +67,8 @@ impl TextGenerator {
         Ok(libm::exp(sum / count as f64))
     }
 
-    /// Returns an embedding of a text: the mean of its tokens' last hidden states, [`width`](TextGenerator::width) values. Models
-    /// that write text are not trained for this, so such embeddings are coarser than those of
-    /// [`SentenceEncoder`](crate::SentenceEncoder).
+    /// Returns an embedding of a text: the mean of its tokens' last hidden states, [`width`](TextGenerator::width) values. Language
+    /// models are not trained for this, so such embeddings are coarser than those of [`SentenceEncoder`](crate::SentenceEncoder).
     ///
     /// # Errors
     /// `invalid_argument` if the text has no token, or more than the context length.

@@ -1,12 +1,12 @@
-//! Text as it is generated.
+//! Streams of generated text.
 
 use super::generator::{Inner, TextGenerator};
 use super::options::{Finish, Generation};
 use super::run::Run;
 use adead::Result;
 
-/// A text that is being generated: an iterator of its pieces. A piece is not empty, ends between characters, and may have several
-/// tokens. After an error nothing follows.
+/// Iterates over the pieces of a text while it is generated. A piece is non-empty text of whole characters, from one or more
+/// tokens. An error is the last item.
 pub struct TextStream {
     generator: TextGenerator,
     run: Run,
@@ -33,8 +33,8 @@ impl TextStream {
         self.run.finish
     }
 
-    /// Computes the prompt but for its last token, which is computed with the first one of the answer. The iterator does so too;
-    /// this is for callers that measure both.
+    /// Computes the prompt except its last token, which is computed with the first token of the answer. The iterator does this too;
+    /// call it to measure prompt and answer separately.
     pub fn start(&mut self) -> Result<()> {
         let inner: &Inner = self.generator.inner();
         let all = self.run.tokens.len();
@@ -46,9 +46,9 @@ impl TextStream {
         Ok(())
     }
 
-    /// Computes the prompt's next chunk if another one follows it. Returns the number of the prompt's tokens that are computed.
-    /// `None` means that what is left fits into one chunk, which is computed with the first token of the answer. The iterator
-    /// computes the chunks too; this is for callers that show their progress.
+    /// Computes the prompt's next chunk, unless it is the last one. Returns the number of the prompt's tokens computed so far, or
+    /// `None` if only the last chunk is left; it is computed with the first token of the answer. The iterator computes the chunks
+    /// too; call this to show progress.
     pub fn advance_prompt(&mut self) -> Result<Option<usize>> {
         let inner: &Inner = self.generator.inner();
         if self.failed || self.run.finish.is_some() || self.run.left() <= inner.chunk {
@@ -61,7 +61,7 @@ impl TextStream {
         Ok(Some(self.run.cache.length()))
     }
 
-    /// Returns the whole text, computing what is left.
+    /// Computes the rest, and returns the whole text.
     pub fn collect_all(mut self) -> Result<Generation> {
         let text = self.by_ref().collect::<Result<String>>()?;
         Ok(self.run.generation(text))

@@ -1,4 +1,4 @@
-//! Chat templates: Jinja texts in a model's file, which write messages the way that the model was trained with.
+//! Chat templates: Jinja texts in a model's file, which format messages as in the model's training.
 
 use adead::{Error, Result, Status};
 use minijinja::syntax::SyntaxConfig;
@@ -7,9 +7,9 @@ use minijinja::{Environment, ErrorKind, Value, context};
 /// A message of a conversation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// Who says it: `system`, `user` or `assistant`, or another name that the model's template knows.
+    /// The role: `system`, `user`, `assistant`, or another role that the model's template knows.
     pub role: String,
-    /// What is said.
+    /// The text.
     pub content: String,
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct Template {
 
 const NAME: &str = "chat";
 
-/// Steps of a template at most: a template of a file that somebody made may not run for ever.
+/// The most steps of a template: a template from an untrusted file must not run forever.
 const STEPS: u64 = 2_000_000;
 
 impl Template {

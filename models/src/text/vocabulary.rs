@@ -2,7 +2,7 @@
 
 use adead::{Error, Result, Status};
 
-/// What a token is, by the numbers of `tokenizer.ggml.token_type`.
+/// The kinds of tokens, with the numbers of `tokenizer.ggml.token_type`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Normal,

@@ -1,4 +1,4 @@
-//! A model's weights: matrices, tables and vectors, which stay as the file has them.
+//! A model's weights: matrices, tables and vectors, kept in the format of the file.
 
 use super::adapters::{Adapter, Adapters};
 use super::blocks;

@@ -1,4 +1,4 @@
-//! Sliding windows: which of the last positions a layer sees.
+//! Sliding windows: the last positions that a layer attends to.
 
 use adead::contract::KEY_BLOCK;
 use adead::{Result, Tensor};

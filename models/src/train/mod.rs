@@ -1,6 +1,6 @@
-//! Training jobs: what to train, with which data and how, in a TOML file. `docs/training.md` is the guide.
+//! Training jobs, described by TOML files: the network, the data, the optimiser. `docs/training.md` is the guide.
 //!
-//! A job has the same bits on every device and with any number of threads: its weights are a function of the file and the data.
+//! A job's weights depend only on the file and the data: they have the same bits on every device and with any number of threads.
 
 mod adapting;
 mod data;
@@ -24,18 +24,18 @@ use sha2::{Digest, Sha256};
 use std::path::Path;
 use std::time::Duration;
 
-/// What was measured with samples.
+/// Loss and accuracy on samples.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measured {
     /// The mean loss.
     pub loss: f64,
-    /// The part of the samples, or of a text's bytes, whose most likely class is the right one.
+    /// The fraction of the samples, or of a text's bytes, whose most likely class is the right one.
     pub accuracy: f64,
 }
 
-/// Connects with the other ranks of a training. `place` is `RANK/RANKS@HOST:PORT`, or `env` for what torchrun, Open MPI, MPICH or Slurm
-/// says. A rank may take so long to come, and to compute its part of a step. Gradients go through NCCL where every rank computes on an
-/// NVIDIA GPU of its own and finds the library, otherwise over TCP.
+/// Connects with the other ranks of a training. `place` is `RANK/RANKS@HOST:PORT`, or `env`, which reads the variables of torchrun,
+/// Open MPI, MPICH or Slurm. A rank may take `patience` to connect, and to compute its part of a step. If every rank has its own
+/// NVIDIA GPU and finds NCCL, gradients go through NCCL, otherwise over TCP.
 pub fn connect(place: &str, patience: Duration) -> Result<Box<dyn Transport>> {
     let place = if place == "env" { Place::from_environment()? } else { place.parse()? };
     Ok(Box::new(Nccl::over(Tcp::connect(&place, patience)?)))
@@ -52,7 +52,7 @@ pub fn patience(seconds: f64) -> Result<Duration> {
     }
 }
 
-/// The SHA-256 of parameters in the order of their names: f32, little endian.
+/// Returns the SHA-256 of parameters in the order of their names: f32, little endian.
 pub fn hash(parameters: &[(String, Tensor)]) -> Result<String> {
     let mut sorted: Vec<_> = parameters.iter().collect();
     sorted.sort_by(|a, b| a.0.cmp(&b.0));

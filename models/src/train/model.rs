@@ -1,4 +1,4 @@
-//! The network that a description says.
+//! Records the network of a description.
 
 use super::Measured;
 use super::job::{LayerSpec, LossScaleSpec, LossSpec, ModelSpec, StorageSpec};
@@ -14,7 +14,7 @@ pub(super) struct Recorded {
     pub sample: Sample,
 }
 
-/// What a sample of a network is, without the number of samples.
+/// The types and shapes of a network's samples, without the axis of samples.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
     /// The type of a sample's values: f32, or i64 for ids.
@@ -25,7 +25,7 @@ pub struct Sample {
     pub target: DType,
     /// The target's shape.
     pub targets: Vec<usize>,
-    /// The shape of what the network computes for it.
+    /// The shape of the network's output for it.
     pub outputs: Vec<usize>,
 }
 
@@ -65,7 +65,7 @@ fn stored(net: &mut Network, x: Value, storage: Option<StorageSpec>) -> Result<V
 /// The bytes that texts are made of.
 const BYTES: usize = 256;
 
-/// Records the network for a batch of so many samples of the shape `input`. A decoder's samples have its context's shape. Values between
+/// Records the network for a batch of samples of the shape `input`. A decoder's samples have its context's shape. Values between
 /// layers are rounded to `storage`.
 pub(super) fn record(
     net: &mut Network,

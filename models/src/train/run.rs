@@ -9,63 +9,63 @@ use adead::train::{Network, Predictor, Trainer};
 use adead::{Context, Error, Result, Status, Tensor};
 use std::time::{Duration, Instant};
 
-/// What a run tells as it goes on.
+/// An event of a run.
 #[derive(Clone, Debug)]
 pub enum Event {
-    /// A step was made.
+    /// The end of a step.
     Step {
-        /// The epoch, from 1 on.
+        /// The epoch, counted from 1.
         epoch: u32,
-        /// Steps made, of all of them.
+        /// The number of steps so far.
         step: u64,
-        /// All steps of the job.
+        /// The number of all steps of the job.
         steps: u64,
         /// The loss of the step's batch.
         loss: f32,
     },
-    /// An epoch is over.
+    /// The end of an epoch.
     Epoch(Epoch),
 }
 
-/// What an epoch gave.
+/// The results of an epoch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Epoch {
-    /// Its number, from 1 on.
+    /// Its number, counted from 1.
     pub number: u32,
     /// The mean loss of its batches.
     pub loss: f64,
     /// The mean loss of the held-out samples.
     pub held_out_loss: f64,
-    /// The part of the held-out samples, or of their bytes, whose most likely class is the right one.
+    /// The fraction of the held-out samples, or of their bytes, whose most likely class is the right one.
     pub accuracy: f64,
-    /// Its duration, with the measurement.
+    /// Its duration, including its evaluation.
     pub took: Duration,
 }
 
-/// A run that is over.
+/// The result of a run.
 pub struct Outcome {
     /// The epochs of this run. Only rank 0 has them.
     pub epochs: Vec<Epoch>,
-    /// Steps, those before a checkpoint included.
+    /// The number of steps, including those before a checkpoint.
     pub steps: u64,
-    /// The parameters by name; the averages, where the job keeps them.
+    /// The parameters by name; their averages, if the job keeps averages.
     pub parameters: Vec<(String, Tensor)>,
-    /// The device that trained.
+    /// The device that trained the network.
     pub device: String,
 }
 
-/// How a job runs.
+/// Options for running a job.
 #[derive(Default)]
 pub struct RunOptions {
-    /// Whether the run continues from the job's checkpoint if there is one, with the same bits as if it had not been stopped.
+    /// Whether to continue from the job's checkpoint, if it exists. The bits are the same as without the interruption.
     pub resume: bool,
-    /// The ranks to train with. Each has the job and its data. Rank 0 alone reads and writes the checkpoint, and measures the
-    /// held-out samples.
+    /// The ranks to train with. Every rank needs the job and its data. Only rank 0 reads and writes the checkpoint, and evaluates
+    /// the held-out samples.
     pub ranks: Option<Box<dyn Transport>>,
 }
 
 impl Job {
-    /// Runs the job on a context. `tell` is called after every step and epoch; an error of it ends the run.
+    /// Runs the job on a context. `tell` is called after every step and epoch; its error ends the run.
     ///
     /// # Errors
     /// Those of the files, of the network's operations, of [`Trainer::step`] and of [`Trainer::join`].

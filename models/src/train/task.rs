@@ -1,4 +1,4 @@
-//! What kinds of jobs have in common: samples, a network, a measurement, a result.
+//! The common interface of all kinds of jobs: samples, a network, an evaluation, a result.
 
 use super::Measured;
 use super::adapting::Adapting;
@@ -22,7 +22,7 @@ pub(super) trait Task {
     /// Returns the network's inputs for samples to train with in a step.
     fn batch(&self, numbers: &[usize], step: Option<u64>) -> Result<[Tensor; 2]>;
 
-    /// Records the network for so many samples. Returns its loss, and what is measured.
+    /// Records the network for `samples` samples. Returns its loss, and the value to evaluate.
     fn record(&self, net: &mut Network, samples: usize) -> Result<(Value, Value)>;
 
     /// Measures the held-out samples with a network of `batch` samples.

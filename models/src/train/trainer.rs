@@ -1,4 +1,4 @@
-//! A network described by data, trained with arrays: what other languages than Rust train with.
+//! Trains a network that a description defines, with arrays. The other languages' trainers use it.
 
 use super::job::{LossScaleSpec, LossSpec, ModelSpec, OptimizerSpec, StorageSpec};
 use super::model::{Measure, Sample, network, record};
@@ -9,7 +9,7 @@ use adead::{Context, DType, Element, Error, Result, Status, Tensor};
 use serde::Deserialize;
 use std::path::Path;
 
-/// A network and how it learns. In JSON, with the names of a job's file:
+/// A network, its loss and its optimiser. In JSON, with the names of a job's file:
 ///
 /// ```
 /// # use adead_models::train::Description;
@@ -25,27 +25,27 @@ use std::path::Path;
 pub struct Description {
     /// The network.
     pub model: ModelSpec,
-    /// A sample's shape; a `gpt` has its context's, which need not be given.
+    /// A sample's shape. A `gpt` takes it from its context, so it may be omitted.
     #[serde(default)]
     pub input: Vec<usize>,
-    /// What becomes small.
+    /// The loss.
     #[serde(default)]
     pub loss: LossSpec,
-    /// How it learns.
+    /// The optimiser.
     pub optimizer: OptimizerSpec,
-    /// Samples of a step.
+    /// The number of samples in a step.
     pub batch: usize,
-    /// The parts of a batch whose gradients are added up in a tree; a power of two that divides the batch.
+    /// The number of shards of a batch, whose gradients are added in a tree; a power of two that divides the batch.
     #[serde(default = "one")]
     pub shards: usize,
     /// The seed of parameters, dropout and the order of samples.
     #[serde(default)]
     pub seed: u64,
-    /// The steps of the whole training, which a schedule needs.
+    /// The number of steps of the whole training, which a schedule needs.
     pub steps: Option<u64>,
-    /// The factor of the loss from which gradients are computed.
+    /// The loss scale: the factor of the loss before gradients are computed.
     pub loss_scale: Option<LossScaleSpec>,
-    /// What values between layers are rounded to, and the gradients by them.
+    /// The type to which values between layers, and their gradients, are rounded.
     pub storage: Option<StorageSpec>,
     /// Whether the backward pass computes values of layers again instead of keeping them.
     #[serde(default)]
@@ -63,14 +63,14 @@ fn invalid<T>(text: String) -> Result<T> {
 impl std::str::FromStr for Description {
     type Err = Error;
 
-    /// Reads JSON. `invalid_argument` with the line and what is wrong there.
+    /// Reads JSON. An `invalid_argument` names the line and the problem.
     fn from_str(text: &str) -> Result<Description> {
         serde_json::from_str(text).or_else(|error| invalid(format!("the training's description: {error}")))
     }
 }
 
-/// A network in training. It takes samples as tensors `[n, …]`; targets are classes (i64) for cross-entropy, and f32 with the shape of
-/// the outputs for the other losses.
+/// A network in training. Samples are tensors `[n, …]`. Targets are classes (i64) for cross-entropy, and f32 with the shape of the
+/// outputs for the other losses.
 pub struct Trainer {
     inner: train::Trainer,
     predictor: Predictor,
@@ -82,7 +82,8 @@ pub struct Trainer {
 }
 
 impl Trainer {
-    /// Compiles a training on a context. `invalid_argument` and `shape_mismatch` for a description that makes no network.
+    /// Compiles a network for training on a context. `invalid_argument` or `shape_mismatch` if the description does not define a
+    /// network.
     pub fn new(context: &Context, description: &Description) -> Result<Trainer> {
         let Description { model, input, loss, optimizer, batch, shards, seed, steps, loss_scale, storage, recompute } =
             description;
@@ -111,12 +112,12 @@ impl Trainer {
         })
     }
 
-    /// Trains together with other processes from here on: [`train::Trainer::join`].
+    /// Joins other ranks, which then train together: [`train::Trainer::join`].
     pub fn join(&mut self, ranks: Box<dyn Transport>) -> Result<()> {
         self.inner.join(ranks)
     }
 
-    /// What a sample is made of.
+    /// Returns the types and shapes of a sample, its target and its output.
     pub fn sample(&self) -> &Sample {
         &self.sample
     }
@@ -126,13 +127,13 @@ impl Trainer {
         self.inner.memory()
     }
 
-    /// Samples of a step.
+    /// The number of samples in a step.
     pub fn batch(&self) -> usize {
         self.batch
     }
 
-    /// Trains with a batch, and returns its loss from before the step. With ranks, every one is given the whole batch and computes its
-    /// own part. `shape_mismatch` for another shape, and as [`train::Trainer::step`].
+    /// Trains with a batch, and returns the loss before the step. With ranks, pass the whole batch to every rank; each computes its
+    /// own part. `shape_mismatch` for a wrong shape, and the errors of [`train::Trainer::step`].
     pub fn step(&mut self, x: &Tensor, targets: &Tensor) -> Result<f32> {
         let count = self.check(x, Some(targets))?;
         if count != self.batch {
@@ -144,9 +145,9 @@ impl Trainer {
         self.inner.step(&[&part(x)?, &part(targets)?])
     }
 
-    /// Trains with all samples `epochs` times, in an order that the seed draws for each epoch. Samples that don't fill a batch wait for
-    /// the next epoch. `tell` gets the epoch, the step and the loss after each step; an error of it ends the training. Returns the mean
-    /// loss of the last epoch.
+    /// Trains with all samples `epochs` times, in an order that the seed determines for each epoch. Samples that don't fill a batch
+    /// are skipped in that epoch. `tell` receives the epoch, the step and the loss after each step; its error ends the training.
+    /// Returns the mean loss of the last epoch.
     pub fn fit(
         &mut self,
         x: &Tensor,
@@ -173,7 +174,7 @@ impl Trainer {
         Ok(mean)
     }
 
-    /// Computes the outputs for any number of samples, with the averages of the parameters where the optimiser keeps them.
+    /// Computes the outputs for any number of samples, with the averages of the parameters if the optimiser keeps averages.
     pub fn predict(&self, x: &Tensor) -> Result<Tensor> {
         let count = self.check(x, None)?;
         let mut values = Vec::new();
@@ -190,7 +191,7 @@ impl Trainer {
         Tensor::new(&values, &dims)
     }
 
-    /// Measures samples: the mean loss, and how many are classified right. `unsupported` for a loss without classes.
+    /// Computes the mean loss and the accuracy on samples with known classes. `unsupported` for a loss without classes.
     pub fn evaluate(&self, x: &Tensor, targets: &Tensor) -> Result<Measured> {
         if self.check(x, Some(targets))? == 0 {
             return invalid("there are no samples to measure".into());
@@ -204,32 +205,32 @@ impl Trainer {
         Ok(measure.mean())
     }
 
-    /// The parameters by name: the averages, where the optimiser keeps them.
+    /// Returns the parameters by name; their averages, if the optimiser keeps averages.
     pub fn trained(&self) -> Result<Vec<(String, Tensor)>> {
         self.inner.trained()
     }
 
-    /// The SHA-256 of [`Trainer::trained`], as `adead train` prints it.
+    /// Returns the SHA-256 of [`Trainer::trained`], as `adead train` prints it.
     pub fn sha256(&self) -> Result<String> {
         hash(&self.trained()?)
     }
 
-    /// Steps so far.
+    /// Returns the number of steps so far.
     pub fn steps(&self) -> u64 {
         self.inner.steps()
     }
 
-    /// The factor of the loss at the next step, if the description has a loss scale.
+    /// Returns the factor of the loss at the next step, if the description has a loss scale.
     pub fn loss_scale(&self) -> Option<f32> {
         self.inner.loss_scale()
     }
 
-    /// Steps that were skipped, because their gradients were not finite.
+    /// Returns the number of steps that were skipped because their gradients were not finite.
     pub fn skipped(&self) -> u64 {
         self.inner.skipped()
     }
 
-    /// The device that trains.
+    /// Returns the device that trains.
     pub fn device(&self) -> &str {
         self.inner.device()
     }

@@ -3,10 +3,10 @@ const models = @import("adead_models");
 
 pub fn main() !void {
     const allocator = std.heap.c_allocator;
-    // A made-up model of adead's own tests; yours is a file such as SmolLM2-135M-Instruct.Q4_1.gguf.
+    // This model is from adead's tests. A real one is a file such as SmolLM2-135M-Instruct.Q4_1.gguf.
     const model = try models.TextGenerator.open("tests/text/llama.gguf", .{});
     defer model.deinit();
-    // Drawn: the same seed draws the same text everywhere.
+    // Sampled. A seed gives the same text on every device.
     const stream = try model.stream(allocator, "the ferry", .{ .max_tokens = 20, .temperature = 0.8, .seed = 7 });
     defer stream.deinit();
     while (try stream.next()) |piece| std.debug.print("{s}", .{piece});

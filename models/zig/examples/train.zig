@@ -2,7 +2,7 @@ const std = @import("std");
 const models = @import("adead_models");
 
 pub fn main() !void {
-    // Points of a square, drawn by a simple generator. The class says whether both coordinates have the same sign.
+    // Points in a square, from a simple generator. The class says whether both coordinates have the same sign.
     var points: [800]f32 = undefined;
     var classes: [400]i64 = undefined;
     var state: u64 = 1;

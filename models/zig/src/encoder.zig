@@ -12,7 +12,7 @@ const check = shared.enums.check;
 const enums = shared.enums;
 const Error = enums.Error;
 
-/// How sentences are batched. No choice changes a bit of a result. What is left out suits the device.
+/// Options for batching sentences. They never change a bit of a result. A field that is not set suits the device.
 pub const EncodeOptions = struct {
     /// The most sentences of a batch.
     batch: ?usize = null,
@@ -35,7 +35,7 @@ pub const Embeddings = struct {
     values: []f32,
     /// The number of values of a row.
     width: usize,
-    /// For each sentence whether it has more tokens than the model takes. Only its first tokens were used.
+    /// For each sentence, whether it has more tokens than the model takes. Only its first tokens were used.
     truncated: []bool,
 
     pub fn deinit(self: Embeddings, allocator: Allocator) void {
@@ -49,9 +49,9 @@ pub const Embeddings = struct {
     }
 };
 
-/// Rows of a stream, valid during the call that gets them.
+/// Rows of a stream, valid during the call that receives them.
 pub const Rows = struct {
-    /// The number of the first row's sentence, from 0.
+    /// The index of the first row's sentence.
     first: u64,
     /// All rows, one after another.
     values: []const f32,
@@ -65,13 +65,14 @@ pub const Rows = struct {
 pub const SentenceEncoder = struct {
     handle: ?*c.adead_sentence_encoder = null,
 
-    /// How the device is opened. An option that is left out comes from the environment, or else is the core's default.
+    /// How the device is opened. An option that is not set comes from the environment or adead.toml, or else has the default
+    /// value.
     pub const Options = struct {
         /// The CPU's instruction set: "avx512", "avx2", "sse2", "neon", "portable".
         isa: ?[:0]const u8 = null,
         /// The number of CPU threads.
         threads: ?usize = null,
-        /// How products are computed.
+        /// The default precision of products.
         precision: enums.Precision = .f32,
 
         pub fn raw(self: Options) c.adead_context_options {
@@ -83,9 +84,9 @@ pub const SentenceEncoder = struct {
         }
     };
 
-    /// Opens the folder of a model on a device: "auto", "cpu", "cuda:0"; null takes what `ADEAD_DEVICE` names, or else
-    /// adead.toml, or else "auto". Io for a missing file, InvalidArgument and ShapeMismatch for a malformed one,
-    /// Unsupported for a model of another kind.
+    /// Opens a model's folder on a device: "auto", "cpu", "cuda:0"; null takes the device of `ADEAD_DEVICE`, or else of
+    /// adead.toml, or else "auto". Errors: Io for a missing file, InvalidArgument or ShapeMismatch for a malformed one,
+    /// Unsupported for another kind of model.
     pub fn open(folder: [:0]const u8, device_: ?[:0]const u8, options: Options) Error!SentenceEncoder {
         const raw = options.raw();
         const name = if (device_) |it| it.ptr else null;
@@ -96,7 +97,7 @@ pub const SentenceEncoder = struct {
         c.adead_sentence_encoder_destroy(self.handle);
     }
 
-    /// Returns the number of values of an embedding.
+    /// Returns the number of values in an embedding.
     pub fn width(self: SentenceEncoder) Error!usize {
         return call.asked(usize, c.adead_sentence_encoder_width, .{self.handle});
     }
@@ -111,7 +112,8 @@ pub const SentenceEncoder = struct {
         return call.text(c.adead_sentence_encoder_device, .{self.handle});
     }
 
-    /// Embeds sentences. InvalidArgument for batches of 0 sentences, and, with its number, for a sentence that is not UTF-8.
+    /// Embeds sentences. InvalidArgument for batches of 0 sentences, and for a sentence that is not UTF-8; the message has its
+    /// index.
     pub fn encode(self: SentenceEncoder, allocator: Allocator, sentences: []const []const u8, options: EncodeOptions) Error!Embeddings {
         var texts: Texts = .init(allocator);
         defer texts.deinit();
@@ -141,13 +143,13 @@ pub const SentenceEncoder = struct {
         return .{ .values = values, .width = size, .truncated = truncated };
     }
 
-    /// Embeds any number of sentences as they come. Returns the number of rows that were taken.
+    /// Embeds any number of sentences as they arrive. Returns the number of rows that `take` got.
     ///
     /// `source` is a pointer to a struct. `next(self) !?[]const u8` returns the next sentence, valid until the next call, or
-    /// null at the end. The library calls it in a thread of its own, some thousand sentences ahead. `take(self, rows: Rows)
-    /// !bool` gets the next rows and returns false to end the stream. If the struct has `progress(self, computed: u64)
-    /// !void`, it gets the number of sentences computed so far. The caller's thread calls both. An error of a method ends
-    /// the stream and is returned.
+    /// null at the end. The library calls it in a separate thread, a few thousand sentences ahead. `take(self, rows: Rows)
+    /// !bool` receives the next rows, and returns false to end the stream. `progress(self, computed: u64) !void` is optional,
+    /// and receives the number of sentences computed so far. The caller's thread calls `take` and `progress`. An error of a
+    /// method ends the stream and is returned.
     pub fn batchEmbed(self: SentenceEncoder, source: anytype, options: EncodeOptions) Streamed(@TypeOf(source)).Errors!u64 {
         var state: Streamed(@TypeOf(source)) = .{ .source = source, .width = try self.width() };
         const raw = options.raw();

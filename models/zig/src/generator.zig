@@ -1,4 +1,4 @@
-//! Generators: opened models that write text.
+//! Generators: language models that generate text.
 
 const std = @import("std");
 const c = @import("c");
@@ -15,8 +15,8 @@ const call = shared.call;
 const check = shared.enums.check;
 const Error = shared.enums.Error;
 
-/// What is told of the progress of prompts: `.of(&bar)`, where `bar` has the method `progress(self, computed: usize, all:
-/// usize) void`. It gets the number of a prompt's tokens computed so far, and of all of them, after each chunk, in the
+/// Receives the progress of prompts: `.of(&bar)`, where `bar` has the method `progress(self, computed: usize, all: usize)
+/// void`. The method is called after each chunk, with the number of the prompt's tokens computed so far, and the total, in the
 /// thread whose call computes. `bar` must live as long as the generator and its streams.
 pub const Progress = struct {
     user: ?*anyopaque,
@@ -38,24 +38,24 @@ pub const Progress = struct {
 pub const TextGenerator = struct {
     handle: ?*c.adead_text_generator = null,
 
-    /// How a model is opened. No choice changes a bit of a text.
+    /// Options for opening a model. None of them changes a bit of a text.
     pub const Options = struct {
-        /// The device: "cpu", "cuda:0", "vulkan", as adead.h's adead_context_open takes it. Without it what `ADEAD_DEVICE`
-        /// names, or else adead.toml, or else the CPU.
+        /// The device: "cpu", "cuda:0", "vulkan", as for adead_context_open in adead.h. By default that of `ADEAD_DEVICE`, or
+        /// else of adead.toml, or else the CPU.
         device: ?[:0]const u8 = null,
         /// The number of CPU threads.
         threads: ?usize = null,
-        /// The most tokens of a sequence, prompt and answer together. Without it what the file says, the largest number too.
+        /// The most tokens of a sequence, prompt and answer together. The file's context length is the default and the maximum.
         context_length: ?usize = null,
-        /// The most tokens that are computed at once; 512 without it.
+        /// The most tokens that are computed at once. By default 512 on the CPU and 2,048 on a GPU.
         chunk: ?usize = null,
         /// Whether the file is mapped instead of read. It must not change while the generator lives.
         map: bool = false,
         progress: ?Progress = null,
     };
 
-    /// Opens a file. Io if it can't be read; InvalidArgument, DtypeMismatch and ShapeMismatch if it is malformed; Unsupported
-    /// for a model of another kind.
+    /// Opens a file. Errors: Io if it can't be read; InvalidArgument, DtypeMismatch or ShapeMismatch if it is malformed;
+    /// Unsupported for another kind of model.
     pub fn open(path: [:0]const u8, options: Options) Error!TextGenerator {
         const raw: c.adead_text_options = .{
             .struct_size = @sizeOf(c.adead_text_options),
@@ -70,7 +70,7 @@ pub const TextGenerator = struct {
         return call.made(TextGenerator, c.adead_text_generator_open, .{ path.ptr, &raw });
     }
 
-    /// Releases it. Its streams and generations stay valid.
+    /// Releases the generator. Its streams and generations stay valid.
     pub fn deinit(self: TextGenerator) void {
         c.adead_text_generator_destroy(self.handle);
     }
@@ -80,12 +80,12 @@ pub const TextGenerator = struct {
         return call.asked(usize, c.adead_text_generator_context_length, .{self.handle});
     }
 
-    /// Returns the number of different tokens.
+    /// Returns the number of tokens in the vocabulary.
     pub fn vocabulary(self: TextGenerator) Error!usize {
         return call.asked(usize, c.adead_text_generator_vocabulary, .{self.handle});
     }
 
-    /// Returns the number of values of an embedding.
+    /// Returns the number of values in an embedding.
     pub fn width(self: TextGenerator) Error!usize {
         return call.asked(usize, c.adead_text_generator_width, .{self.handle});
     }
@@ -100,10 +100,10 @@ pub const TextGenerator = struct {
         return call.text(c.adead_text_generator_device, .{self.handle});
     }
 
-    // Methods with an allocator take texts that end anywhere, and copy them for the time of the call.
+    // Methods with an allocator take texts without a zero at the end, and copy them for the duration of the call.
 
-    /// Begins the text that follows a prompt. InvalidArgument for a prompt without tokens or with more than the context
-    /// length, and for options outside their ranges.
+    /// Starts to generate the text that follows a prompt. InvalidArgument if the prompt has no tokens or more than the context
+    /// length, or an option is outside its range.
     pub fn stream(self: TextGenerator, allocator: Allocator, prompt: []const u8, options: GenerateOptions) Error!TextStream {
         var texts: Texts = .init(allocator);
         defer texts.deinit();
@@ -111,8 +111,8 @@ pub const TextGenerator = struct {
         return call.made(TextStream, c.adead_text_stream_create, .{ self.handle, try texts.one(prompt, "the prompt", .{}), &raw });
     }
 
-    /// Begins an answer to messages, which the model's chat template writes as a prompt. Unsupported if the file has no chat
-    /// template, InvalidArgument if the template refuses the messages.
+    /// Starts to generate an answer to messages. The model's chat template makes the prompt. Unsupported if the file has no
+    /// chat template, InvalidArgument if the template refuses the messages.
     pub fn chatStream(self: TextGenerator, allocator: Allocator, messages: []const Message, options: GenerateOptions) Error!TextStream {
         var texts: Texts = .init(allocator);
         defer texts.deinit();
@@ -135,9 +135,9 @@ pub const TextGenerator = struct {
         return begun.whole();
     }
 
-    /// Generates texts for several prompts at once, which is faster than one by one. Every text has the bits that it has
-    /// alone, with the number of its sequence: that of the options plus the number of its prompt. Errors are those of
-    /// stream(), for any of the prompts. Call deinit() of each generation, and free the slice.
+    /// Generates texts for several prompts at once, which is faster than one by one. Each text has the same bits as alone.
+    /// Prompt i uses the sequence number of the options plus i. Errors are those of stream(), for any of the prompts. Call
+    /// deinit() of each generation, and free the slice.
     pub fn generateBatch(self: TextGenerator, allocator: Allocator, prompts: []const []const u8, options: GenerateOptions) Error![]Generation {
         var texts: Texts = .init(allocator);
         defer texts.deinit();
@@ -157,8 +157,8 @@ pub const TextGenerator = struct {
         return all;
     }
 
-    /// Returns a text's tokens. The text of a special token, such as `<|im_start|>`, becomes that token. A first token (bos)
-    /// and a last one (eos) are added if the file says so.
+    /// Returns a text's tokens. The text of a special token, such as `<|im_start|>`, becomes that token. The file decides
+    /// whether a first token (bos) and a last one (eos) are added.
     pub fn tokenize(self: TextGenerator, allocator: Allocator, given: []const u8) Error![]u32 {
         var texts: Texts = .init(allocator);
         defer texts.deinit();
@@ -171,7 +171,7 @@ pub const TextGenerator = struct {
         return tokens;
     }
 
-    /// Returns the text of tokens. Special ones have none; bytes that are not UTF-8 become U+FFFD.
+    /// Returns the text of tokens. Special tokens have no text. Bytes that are not UTF-8 become U+FFFD.
     pub fn detokenize(self: TextGenerator, allocator: Allocator, tokens: []const u32) Error![:0]u8 {
         var length: usize = 0;
         try check(c.adead_text_detokenize(self.handle, tokens.ptr, tokens.len, null, 0, &length));
@@ -181,16 +181,16 @@ pub const TextGenerator = struct {
         return found;
     }
 
-    /// Returns e to the mean of the negative logprobs() of a text. A text that exceeds the context length is cut into parts
-    /// of that length. InvalidArgument for fewer than two tokens.
+    /// Returns the perplexity of a text: e to the mean of its negative logprobs(). A text beyond the context length is cut into
+    /// parts of that length. InvalidArgument for fewer than two tokens.
     pub fn perplexity(self: TextGenerator, allocator: Allocator, given: []const u8) Error!f64 {
         var texts: Texts = .init(allocator);
         defer texts.deinit();
         return call.asked(f64, c.adead_text_perplexity, .{ self.handle, try texts.one(given, "the text", .{}) });
     }
 
-    /// Returns the logarithm of the probability of each token but the first, given those before it. InvalidArgument without a
-    /// token, for more than the context length, and for one outside the vocabulary.
+    /// Returns the log-probability of each token except the first, given the tokens before it. InvalidArgument if there are no
+    /// tokens or more than the context length, or one is outside the vocabulary.
     pub fn logprobs(self: TextGenerator, allocator: Allocator, tokens: []const u32) Error![]f32 {
         const values = try owned(allocator, f32, tokens.len -| 1);
         errdefer allocator.free(values);
@@ -198,7 +198,7 @@ pub const TextGenerator = struct {
         return values;
     }
 
-    /// Returns the mean of the last hidden states of a text's tokens. A SentenceEncoder says more about meaning.
+    /// Returns the mean of the last hidden states of a text's tokens. To compare meanings, use a SentenceEncoder.
     pub fn embed(self: TextGenerator, allocator: Allocator, given: []const u8) Error![]f32 {
         var texts: Texts = .init(allocator);
         defer texts.deinit();

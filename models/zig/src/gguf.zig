@@ -8,11 +8,11 @@ const BlockFormat = shared.enums.BlockFormat;
 const check = shared.enums.check;
 const Error = shared.enums.Error;
 
-/// Writes values as blocks of a format. Rows of a matrix may be written together: the result has the bytes of what adead's
-/// `quantized_matmul` takes as a u8 tensor `[rows, bytes of a row]`. The same values give the same bytes everywhere.
+/// Encodes values as blocks of a format. Rows of a matrix may be encoded together: adead's `quantized_matmul` takes the result
+/// as a u8 tensor `[rows, bytes of a row]`. The same values give the same bytes on every machine.
 ///
-/// ShapeMismatch if the values are not whole blocks; InvalidArgument with the position for a value that is NaN or infinite,
-/// and for a block whose scale is beyond 65504.
+/// ShapeMismatch if the values are not whole blocks; InvalidArgument with the position for a value that is NaN or infinite, and
+/// for a block whose scale exceeds 65504.
 pub fn quantize(allocator: std.mem.Allocator, values: []const f32, format: BlockFormat) Error![]u8 {
     var size: usize = 0;
     try check(c.adead_quantize(null, values.len, @intFromEnum(format), null, 0, &size));
@@ -22,10 +22,10 @@ pub fn quantize(allocator: std.mem.Allocator, values: []const f32, format: Block
     return blocks;
 }
 
-/// What is told of a conversion: `.of(&it)`, where `it` has at least one of two methods. `progress(self, written: u64, all:
-/// u64) bool` gets the number of values written so far, and of all of them; it returns false to end the conversion.
-/// `note(self, text: [:0]const u8) void` gets what the user should know: tensors that are stored in another way, what a GGUF
-/// file can't say.
+/// Receives the progress of a conversion: `.of(&it)`, where `it` has at least one of two methods. `progress(self, written: u64,
+/// all: u64) bool` receives the number of values written so far, and the total, and returns false to end the conversion.
+/// `note(self, text: [:0]const u8) void` receives notes for the user: which tensors are stored in another type, and which
+/// settings a GGUF file can't hold.
 pub const Reporter = struct {
     user: ?*anyopaque,
     progress: ?*const fn (?*anyopaque, u64, u64) callconv(.c) i32,
@@ -52,20 +52,21 @@ pub const Reporter = struct {
     }
 };
 
-/// How a model is converted.
+/// Options for a conversion.
 pub const ConvertOptions = struct {
     /// How matrices are stored: "f32", "f16", "bf16", "q8_0", "q6_k", "q5_k", "q5_1", "q5_0", "q4_k", "q4_1", "q4_0", or
-    /// llama.cpp's mixtures "q4_k_m" and "q5_k_m". Without
-    /// it as a folder has them; a GGUF file needs it.
+    /// llama.cpp's mixtures "q4_k_m" and "q5_k_m". If not set, matrices keep the types that the folder has. Required for a GGUF
+    /// file.
     kind: ?[:0]const u8 = null,
     reporter: ?Reporter = null,
 };
 
-/// Writes a model as a GGUF file: a folder of Hugging Face, such as SmolLM2-135M-Instruct, or another GGUF file. The file
-/// appears when it is complete, and then replaces a file of that name. The same model gives the same bytes everywhere.
+/// Converts a model to a GGUF file. The model is a Hugging Face folder, such as SmolLM2-135M-Instruct, or another GGUF file.
+/// The file appears when it is complete, and then replaces a file of that name. The same model gives the same bytes on every
+/// machine.
 ///
-/// Io for a file that is missing or can't be read or written; InvalidArgument and ShapeMismatch for a malformed one;
-/// Unsupported for a model of another kind; NotReady if the reporter ended it.
+/// Errors: Io if a file is missing or can't be read or written; InvalidArgument or ShapeMismatch if it is malformed;
+/// Unsupported for another kind of model; NotReady if the reporter ended the conversion.
 pub fn convert(model: [:0]const u8, file: [:0]const u8, options: ConvertOptions) Error!void {
     const raw: c.adead_convert_options = .{
         .struct_size = @sizeOf(c.adead_convert_options),

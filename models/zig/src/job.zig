@@ -1,4 +1,4 @@
-//! Training jobs: files that say what to train.
+//! Training jobs, described by files.
 
 const std = @import("std");
 const c = @import("c");
@@ -8,28 +8,28 @@ const check = shared.enums.check;
 const enums = shared.enums;
 const Error = enums.Error;
 
-/// What a job tells as it goes on: a step was made, or an epoch is over.
+/// An event of a job: the end of a step or of an epoch.
 pub const TrainEvent = struct {
-    /// Whether an epoch is over.
+    /// Whether an epoch has ended.
     epoch_is_over: bool,
     /// The epoch, from 1 on.
     epoch: u32,
     /// The number of steps so far.
     step: u64,
-    /// All steps of the job.
+    /// The number of all steps of the job.
     steps: u64,
     /// The loss of the step's batch, or the mean loss of the epoch's batches.
     loss: f64,
-    /// The mean loss of the samples that are held out; NaN after a step.
+    /// The mean loss of the held-out samples; NaN after a step.
     held_out_loss: f64,
-    /// The part of them whose most likely class is the right one, 0 to 1; NaN after a step.
+    /// The fraction of the held-out samples whose most likely class is the right one, 0 to 1; NaN after a step.
     accuracy: f64,
-    /// The duration of the epoch with its measurement, in seconds; NaN after a step.
+    /// The duration of the epoch, including its evaluation, in seconds; NaN after a step.
     seconds: f64,
 };
 
-/// What is told of a job: `.of(&it)`, where `it` has the method `progress(self, event: TrainEvent) bool`. It is called after each
-/// step and each epoch, in the thread that called. It returns false to end the job.
+/// Receives the events of a job: `.of(&it)`, where `it` has the method `progress(self, event: TrainEvent) bool`. The method is
+/// called after each step and each epoch, in the caller's thread, and returns false to end the job.
 pub const TrainProgress = struct {
     user: ?*anyopaque,
     function: *const fn (?*anyopaque, [*c]const c.adead_train_event) callconv(.c) i32,
@@ -55,31 +55,31 @@ pub const TrainProgress = struct {
     }
 };
 
-/// How a job runs.
+/// Options for running a job.
 pub const TrainOptions = struct {
     /// As for a Trainer.
     device: ?[:0]const u8 = null,
     isa: ?[:0]const u8 = null,
     threads: ?usize = null,
     precision: enums.Precision = .f32,
-    /// Whether the job continues from its checkpoint, if there is one.
+    /// Whether to continue from the job's checkpoint, if it exists.
     @"resume": bool = false,
     /// The number of epochs, at least 1; null takes the job's.
     epochs: ?u32 = null,
-    /// The rank of this process, as join() takes it. Without it the process trains alone.
+    /// The rank of this process, as for join(). By default the process trains alone.
     ranks: ?[:0]const u8 = null,
-    /// How many seconds a rank may take to come, and to compute its part of a step.
+    /// How many seconds a rank may take to connect, and to compute its part of a step.
     patience: f64 = 300,
     progress: ?TrainProgress = null,
 };
 
-/// What a job gave.
+/// The result of a job.
 pub const TrainOutcome = struct {
-    /// The number of steps, those before a checkpoint included.
+    /// The number of steps, including those before a checkpoint.
     steps: u64,
-    /// The mean loss of the samples that are held out, after the last epoch. NaN if this run had none, or on a rank above 0.
+    /// The mean loss of the held-out samples after the last epoch. NaN if this run made no epoch, and on ranks above 0.
     held_out_loss: f64,
-    /// The part of them whose most likely class is the right one, 0 to 1. NaN as above.
+    /// The fraction of the held-out samples whose most likely class is the right one, 0 to 1. NaN as above.
     accuracy: f64,
     /// The SHA-256 of the parameters, as Trainer.sha256() returns it.
     sha256: [64]u8,
@@ -92,8 +92,8 @@ pub const TrainOutcome = struct {
     }
 };
 
-/// Trains what a job's file says: a TOML file, which docs/training.md describes. Io and InvalidArgument for a job, data or a
-/// checkpoint that can't be read or is malformed; NotReady if `progress` ended it.
+/// Runs a training job from a TOML file (docs/training.md). Errors: Io or InvalidArgument if the job, its data or a checkpoint
+/// can't be read or is malformed; NotReady if `progress` ended the job.
 pub fn trainJob(path: [:0]const u8, options: TrainOptions) Error!TrainOutcome {
     if (options.epochs == 0) return shared.failure.fail(error.InvalidArgument, "epochs is 0; it must be at least 1", .{});
     const opened: Trainer.Options = .{ .isa = options.isa, .threads = options.threads, .precision = options.precision };

@@ -12,7 +12,7 @@ const enums = shared.enums;
 const failure = shared.failure;
 const Error = enums.Error;
 
-/// Values of samples or of targets, one sample after another: floats, or ids and classes.
+/// The values of samples or of targets, one sample after another: floats, or ids and classes.
 pub const Samples = union(enum) {
     f32: []const f32,
     i64: []const i64,
@@ -23,7 +23,7 @@ pub const Samples = union(enum) {
         };
     }
 
-    /// The number of samples. DtypeMismatch and ShapeMismatch if they are not what the trainer takes.
+    /// Returns the number of samples. DtypeMismatch or ShapeMismatch if the trainer does not take them.
     fn count(self: Samples, dtype: enums.DType, size: usize, comptime name: []const u8) Error!usize {
         const given: enums.DType, const values = switch (self) {
             .f32 => |it| .{ .f32, it.len },
@@ -39,9 +39,9 @@ pub const Samples = union(enum) {
     }
 };
 
-/// What is told of a training: `.of(&it)`, where `it` has the method `progress(self, epoch: u32, step: u64, loss: f32) bool`. It
-/// gets the epoch, from 1 on, the number of steps so far and the step's loss, after each step, in the thread that called. It
-/// returns false to end the training.
+/// Receives the progress of fit(): `.of(&it)`, where `it` has the method `progress(self, epoch: u32, step: u64, loss: f32)
+/// bool`. The method is called after each step, in the caller's thread, with the epoch, counted from 1, the number of steps so
+/// far and the step's loss. It returns false to end the training.
 pub const FitProgress = struct {
     user: ?*anyopaque,
     function: *const fn (?*anyopaque, u32, u64, f32) callconv(.c) i32,
@@ -58,27 +58,27 @@ pub const FitProgress = struct {
     }
 };
 
-/// How a trainer fits samples.
+/// Options of fit().
 pub const FitOptions = struct {
-    /// How often all samples are seen.
+    /// The number of passes over all samples.
     epochs: u32 = 1,
     progress: ?FitProgress = null,
 };
 
-/// What was measured with samples.
+/// The result of evaluate().
 pub const Measured = struct {
     /// The mean loss.
     loss: f64,
-    /// The part of the samples whose most likely class is the right one, 0 to 1.
+    /// The fraction of the samples whose most likely class is the right one, 0 to 1.
     accuracy: f64,
 };
 
 /// A parameter of a network.
 pub const Parameter = struct {
-    /// Valid as long as the trainer.
+    /// The name, valid as long as the trainer.
     name: [:0]const u8,
     rank: usize,
-    /// The first `rank` are used.
+    /// The dimensions: the first `rank` elements.
     shape: [8]usize,
     values: []f32,
 
@@ -91,14 +91,14 @@ pub const Parameter = struct {
     }
 };
 
-/// A network in training. Its weights are a function of the description and the samples: they have the same bits on every device,
-/// with any number of threads, and in every language. One thread at a time uses it: a call while another one computes is NotReady.
+/// A network in training. Its weights depend only on the description and the samples: they have the same bits on every device,
+/// with any number of threads, and in every language. One thread at a time may use it; a call during another one is NotReady.
 pub const Trainer = struct {
     handle: ?*c.adead_trainer = null,
 
     /// How the device is opened, as for a SentenceEncoder.
     pub const Options = struct {
-        /// "auto", "cpu", "cuda:0"; null takes what `ADEAD_DEVICE` names, or else adead.toml, or else "auto".
+        /// "auto", "cpu", "cuda:0"; null takes the device of `ADEAD_DEVICE`, or else of adead.toml, or else "auto".
         device: ?[:0]const u8 = null,
         isa: ?[:0]const u8 = null,
         threads: ?usize = null,
@@ -110,19 +110,19 @@ pub const Trainer = struct {
         }
     };
 
-    /// What a trainer takes and gives.
+    /// The types and sizes of a trainer's inputs and outputs.
     pub const Info = struct {
         /// The type of a sample's values: i64 for ids, else f32.
         sample_type: enums.DType,
         /// The type of a target's values: i64 for classes, else f32.
         target_type: enums.DType,
-        /// The number of values of a sample.
+        /// The number of values in a sample.
         sample_size: usize,
-        /// The number of values of a target.
+        /// The number of values in a target.
         target_size: usize,
         /// The number of values that the network computes for a sample.
         output_size: usize,
-        /// The number of samples of a step.
+        /// The number of samples in a step.
         batch: usize,
         /// The number of steps so far.
         steps: u64,
@@ -135,8 +135,8 @@ pub const Trainer = struct {
         }
     };
 
-    /// Compiles a training. The description is JSON: the network, its loss and its optimiser, which docs/training.md describes.
-    /// InvalidArgument and ShapeMismatch for a description that is malformed or makes no network.
+    /// Compiles a network for training. The description is JSON: the network, its loss and its optimiser (docs/training.md).
+    /// InvalidArgument or ShapeMismatch if it is malformed or does not describe a network.
     pub fn init(description: [:0]const u8, options: Options) Error!Trainer {
         const raw = options.raw();
         const device = if (options.device) |it| it.ptr else null;
@@ -147,7 +147,7 @@ pub const Trainer = struct {
         c.adead_trainer_destroy(self.handle);
     }
 
-    /// Says what it takes and gives.
+    /// Returns the types and sizes of its inputs and outputs.
     pub fn info(self: Trainer) Error!Info {
         var raw: c.adead_trainer_info = std.mem.zeroes(c.adead_trainer_info);
         raw.struct_size = @sizeOf(c.adead_trainer_info);
@@ -172,16 +172,16 @@ pub const Trainer = struct {
         return count;
     }
 
-    /// Trains with one batch, and returns its loss from before the step. ShapeMismatch for another number of samples than the
-    /// batch; InvalidArgument for a class that does not exist and for a loss that is not finite. Then nothing has changed.
+    /// Trains with one batch, and returns the loss before the step. ShapeMismatch unless the number of samples is the batch
+    /// size; InvalidArgument for a class that does not exist, or a loss that is not finite. After an error nothing has changed.
     pub fn step(self: Trainer, x: Samples, targets: Samples) Error!f32 {
         const count = try self.pair(x, targets);
         return call.asked(f32, c.adead_trainer_step, .{ self.handle, x.pointer(), targets.pointer(), count });
     }
 
-    /// Trains with all samples `epochs` times, in an order that the seed draws for each epoch. Samples that don't fill a batch
-    /// wait for the next epoch. Returns the mean loss of the last epoch. Errors are those of step(), and NotReady if `progress`
-    /// ended the training. Steps before an error are made.
+    /// Trains with all samples `epochs` times, in an order that the seed determines for each epoch. Samples that don't fill a
+    /// batch are skipped in that epoch. Returns the mean loss of the last epoch. Errors are those of step(), and NotReady if
+    /// `progress` ended the training. Steps before an error keep their effect.
     pub fn fit(self: Trainer, x: Samples, targets: Samples, options: FitOptions) Error!f64 {
         const count = try self.pair(x, targets);
         const function = if (options.progress) |it| it.function else null;
@@ -197,8 +197,8 @@ pub const Trainer = struct {
         });
     }
 
-    /// Computes the outputs for any number of samples, one after another, with the averages of the parameters where the optimiser
-    /// keeps them.
+    /// Computes the outputs for any number of samples, one after another, with the averages of the parameters if the optimiser
+    /// keeps averages.
     pub fn predict(self: Trainer, allocator: Allocator, x: Samples) Error![]f32 {
         const own = try self.info();
         const count = try x.count(own.sample_type, own.sample_size, "x");
@@ -208,7 +208,7 @@ pub const Trainer = struct {
         return values;
     }
 
-    /// Measures samples with their classes. Unsupported for a loss without classes.
+    /// Computes the mean loss and the accuracy on samples with known classes. Unsupported for a loss without classes.
     pub fn evaluate(self: Trainer, x: Samples, targets: Samples) Error!Measured {
         const count = try self.pair(x, targets);
         var found: Measured = .{ .loss = 0, .accuracy = 0 };
@@ -216,13 +216,13 @@ pub const Trainer = struct {
         return found;
     }
 
-    /// Writes parameters, optimiser and step to a safetensors file, which replaces an older one at once. Io if it can't be written.
+    /// Writes parameters, optimiser and step to a safetensors file, atomically. Io if it can't be written.
     pub fn save(self: Trainer, path: [:0]const u8) Error!void {
         try check(c.adead_trainer_save(self.handle, path.ptr));
     }
 
-    /// Continues from a file of save(): the next steps have the bits that they would have had there. Io, InvalidArgument and
-    /// ShapeMismatch for a file that can't be read or belongs to another training.
+    /// Continues from a file of save(). The next steps have the same bits as without the interruption. Io, InvalidArgument or
+    /// ShapeMismatch if the file can't be read or belongs to another network or optimiser.
     pub fn load(self: Trainer, path: [:0]const u8) Error!void {
         try check(c.adead_trainer_load(self.handle, path.ptr));
     }
@@ -239,7 +239,8 @@ pub const Trainer = struct {
         return call.asked(usize, c.adead_trainer_parameter_count, .{self.handle});
     }
 
-    /// Copies a parameter, or its average where the optimiser keeps one. InvalidArgument if there are not so many. Call deinit().
+    /// Copies a parameter, or its average if the optimiser keeps averages. InvalidArgument if there is no parameter of this
+    /// index. Call deinit().
     pub fn parameter(self: Trainer, allocator: Allocator, index: usize) Error!Parameter {
         var raw: c.adead_trained_parameter = std.mem.zeroes(c.adead_trained_parameter);
         raw.struct_size = @sizeOf(c.adead_trained_parameter);
@@ -251,12 +252,13 @@ pub const Trainer = struct {
         return .{ .name = name, .rank = raw.rank, .shape = raw.dims, .values = values };
     }
 
-    /// Trains together with other processes from here on. `place` is the rank of this one: "0/4@host:29500" for rank 0 of 4, with
-    /// the address on which rank 0 waits, or "env" for what torchrun, Open MPI, MPICH or Slurm says. A rank may take `patience`
-    /// seconds to come, and to compute its part of a step. All ranks take the parameters of rank 0. Then each makes the same calls
-    /// with the same samples, and computes its own part of every batch.
+    /// Joins other processes, which then train together. `place` names this process's rank: "0/4@host:29500" is rank 0 of 4,
+    /// and rank 0 listens on that address. "env" reads the variables of torchrun, Open MPI, MPICH or Slurm. A rank may take
+    /// `patience` seconds to connect, and to compute its part of a step. All ranks receive the parameters of rank 0. After
+    /// joining, each rank makes the same calls with the same samples, and computes its own part of every batch.
     ///
-    /// InvalidArgument if there are more ranks than shards, or the trainings differ; Io if a rank does not come or is lost.
+    /// InvalidArgument if there are more ranks than shards, or the ranks' trainers differ; Io if a rank does not connect or is
+    /// lost.
     pub fn join(self: Trainer, place: [:0]const u8, patience: f64) Error!void {
         try check(c.adead_trainer_join(self.handle, place.ptr, patience));
     }

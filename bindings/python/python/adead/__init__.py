@@ -1,4 +1,4 @@
-"""Tensor operations, GPU kernels and opcode programs with the same bits on every device.
+"""Tensor operations and neural network layers with the same bits on every device.
 
 ``Tensor`` is a value, and a ``Context`` computes. Every operation is a function of this module, and a method of
 contexts and of tensors. ``GPU`` is the simple API for your own kernels. docs/operations.md describes the operations.

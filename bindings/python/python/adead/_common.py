@@ -1,4 +1,4 @@
-"""What functions over operations share: arguments as tensors, axes as indices."""
+"""Helpers for functions made of operations: arguments as tensors, axes as indices."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FLOATS = ("f32", "f16", "bf16")
 
 
 def tensor(x: Values) -> Tensor:
-    """Returns a tensor, an array's values, or those of numbers."""
+    """Returns a tensor of a tensor, an array or numbers."""
     return x if type(x) is Tensor else asarray(x)
 
 
@@ -47,26 +47,26 @@ def axes_of(name: str, axis: Axes, rank: int) -> tuple[int, ...]:
 
 
 def reduced(name: str, x: Tensor, axis: Axes) -> tuple[int, ...] | int | None:
-    """Returns the axes as operations take them, and checks them first."""
+    """Checks the axes, and returns them in the form that operations take."""
     if axis is None or not isinstance(axis, (tuple, list)):
         return axis
     return axes_of(name, tuple(axis), x.ndim)
 
 
 def permuted(x: Tensor, order: tuple[int, ...] | list[int]) -> Tensor:
-    """Returns the tensor with its axes in an order, without a copy if it is their own."""
+    """Returns the tensor with its axes in this order; without a copy if the order is unchanged."""
     return x if list(order) == list(range(x.ndim)) else x.transpose(list(order))
 
 
 def floating(name: str, x: Tensor) -> Tensor:
-    """Returns the tensor if its dtype computes."""
+    """Returns the tensor if its dtype is floating."""
     if x.dtype not in FLOATS:
         raise DtypeMismatchError(f"{name}: computes on f32, f16 and bf16, not {x.dtype}; cast it first")
     return x
 
 
 def boolean(name: str, x: Tensor) -> Tensor:
-    """Returns the tensor if it is of bools."""
+    """Returns the tensor if its dtype is bool."""
     if x.dtype != "bool":
         raise DtypeMismatchError(f"{name}: takes bools, not {x.dtype}; compare first, as in x != 0")
     return x

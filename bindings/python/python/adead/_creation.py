@@ -1,4 +1,4 @@
-"""Functions that make tensors: counted, evenly spaced, filled, and parts of matrices."""
+"""Functions that make tensors: ranges, filled tensors, and parts of matrices."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ def _count(name: str, value: int) -> int:
 
 
 def arange(start: Number, stop: Number | None = None, step: Number = 1, dtype: AnyDType | None = None) -> Tensor:
-    """Returns start, start + step and so on, before stop; with one number, it is the stop, from 0. Ints become i64, floats f32.
+    """Returns start, start + step and so on, up to but without stop. A single number is the stop; the start is then 0.
+    Ints become i64, floats f32.
 
-    Element i of floats is i·step + start, computed in f32.
+    Float element i is i·step + start, computed in f32.
     """
     if stop is None:
         start, stop = 0, start
@@ -44,7 +45,7 @@ def arange(start: Number, stop: Number | None = None, step: Number = 1, dtype: A
 def linspace(
     start: Number, stop: Number, num: int = 50, *, endpoint: bool = True, dtype: AnyDType | None = None
 ) -> Tensor:
-    """Returns evenly spaced numbers from start to stop, which is the last one unless endpoint is False.
+    """Returns evenly spaced numbers from start to stop. The last one is stop, unless endpoint is False.
 
     Element i is i·((stop − start) / n) + start, computed in f32; n is num − 1, or num without the endpoint.
     """
@@ -69,34 +70,34 @@ def ones(shape: Shape, dtype: AnyDType | None = None) -> Tensor:
 
 
 def empty(shape: Shape, dtype: AnyDType | None = None) -> Tensor:
-    """Returns a tensor of zeros: its values can't be written later, so they are never left open."""
+    """Returns a tensor of zeros. Tensors can't be written later, so uninitialised values would be useless."""
     return zeros(shape, dtype)
 
 
 def full(shape: Shape, fill_value: Number, dtype: AnyDType | None = None) -> Tensor:
-    """Returns a tensor with one number everywhere. Without a dtype, a float becomes f32, an int i64 and a bool bool."""
+    """Returns a tensor filled with one number. Without a dtype, a float becomes f32, an int i64 and a bool bool."""
     return broadcast_to(Tensor(fill_value, dtype), shape)
 
 
 def zeros_like(x: Array, dtype: AnyDType | None = None) -> Tensor:
-    """Returns zeros in the shape of x, and in its dtype if no other is given."""
+    """Returns zeros with the shape of x, and its dtype if no other is given."""
     x = tensor(x)
     return zeros(x.shape, x.dtype if dtype is None else dtype)
 
 
 def ones_like(x: Array, dtype: AnyDType | None = None) -> Tensor:
-    """Returns ones in the shape of x, and in its dtype if no other is given."""
+    """Returns ones with the shape of x, and its dtype if no other is given."""
     x = tensor(x)
     return ones(x.shape, x.dtype if dtype is None else dtype)
 
 
 def empty_like(x: Array, dtype: AnyDType | None = None) -> Tensor:
-    """Returns zeros in the shape of x, as ``empty`` does."""
+    """Returns zeros with the shape of x, as ``empty`` does."""
     return zeros_like(x, dtype)
 
 
 def full_like(x: Array, fill_value: Number, dtype: AnyDType | None = None) -> Tensor:
-    """Returns one number everywhere in the shape of x, and in its dtype if no other is given."""
+    """Returns a tensor filled with one number, with the shape of x, and its dtype if no other is given."""
     x = tensor(x)
     return full(x.shape, fill_value, x.dtype if dtype is None else dtype)
 
@@ -140,5 +141,7 @@ def meshgrid(*tensors: Array, indexing: Literal["xy", "ij"] = "xy") -> list[Tens
 
 
 def astype(x: Array, /, dtype: AnyDType) -> Tensor:
-    """Returns the values in another dtype. A float is rounded to the nearest, ties to even; to integers towards zero, saturating."""
+    """Returns the values in another dtype. A float is rounded to the nearest value, ties to even. A float to an integer
+    is rounded towards zero and saturates.
+    """
     return tensor(x).cast(dtype)

@@ -29,7 +29,9 @@ _NAMES = (
 
 
 class DType(str):
-    """An element type: adead's name as a string, with what NumPy's dtypes have. It equals its names and NumPy's dtype."""
+    """An element type: adead's name as a string, with the attributes of NumPy's dtypes. It equals its names and NumPy's
+    dtype.
+    """
 
     __slots__ = ()
 
@@ -68,7 +70,7 @@ class DType(str):
 
 
 def _found(dtype: object) -> str | None:
-    """Returns adead's name of a dtype, or None."""
+    """Returns adead's name for a dtype, or None."""
     if isinstance(dtype, str):
         name: Any = str(dtype)
     elif isinstance(dtype, type):
@@ -109,8 +111,9 @@ _KINDS = {
 
 
 def isdtype(dtype: AnyDType, kind: AnyDType | tuple[AnyDType, ...]) -> bool:
-    """Returns whether a dtype is of a kind: "bool", "signed integer", "unsigned integer", "integral", "real floating", "numeric"
-    or a dtype; of a tuple, any of them."""
+    """Returns whether a dtype is of a kind: "bool", "signed integer", "unsigned integer", "integral", "real floating",
+    "numeric" or a dtype. For a tuple of kinds, any of them.
+    """
     if isinstance(kind, tuple):
         return any(isdtype(dtype, each) for each in kind)
     if isinstance(kind, str) and not isinstance(kind, DType) and kind in _KINDS and kind != "bool":

@@ -1,4 +1,4 @@
-"""``einsum``: sums of products by a formula, as transpositions and matrix products."""
+"""``einsum``, computed as transpositions and matrix products."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 def einsum(formula: str, *operands: Array) -> Tensor:
     """Returns sums of products, as NumPy's function does: ``einsum("bij,bjk->bik", x, y)``.
 
-    Operands are combined from left to right. A pair becomes one matrix product over the letters that nothing later needs.
-    ``...`` stands for leading axes, which are broadcast. Without ``->``, the result has the letters that occur once, sorted.
+    Operands are combined from left to right. Each pair becomes one matrix product, which sums over the letters that
+    neither the later operands nor the result have. ``...`` stands for leading axes, which are broadcast. Without
+    ``->``, the result has the letters that occur once, in alphabetical order.
     """
     given = [tensor(x) for x in operands]
     inputs, output = read(formula, given)
@@ -92,7 +93,7 @@ def diagonal(x: Tensor, letters: str) -> tuple[Tensor, str]:
 
 
 def summed(x: Tensor, letters: str, kept: set[str]) -> tuple[Tensor, str]:
-    """Sums over the letters that nothing needs."""
+    """Sums over the letters that neither the other operands nor the result have."""
     gone = [at for at, letter in enumerate(letters) if letter not in kept]
     if not gone:
         return x, letters

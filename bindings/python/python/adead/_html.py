@@ -8,7 +8,7 @@ MOST = 20
 
 
 def repr_html(x: Tensor, /) -> str:
-    """Returns a table of a vector or a matrix, and text for other tensors; long axes show their ends only."""
+    """Returns a table for a vector or a matrix, and text for other tensors. Of long axes only the ends are shown."""
     x = tensor(x)
     shape = " × ".join(map(str, x.shape)) or "scalar"
     head = f"<div><small>adead.Tensor, {x.dtype}, {shape}, on {', '.join(x.places)}</small></div>"
@@ -28,7 +28,7 @@ def repr_html(x: Tensor, /) -> str:
 
 
 def _ends(size: int) -> list[int | None]:
-    """Returns the indices of an axis that are shown; None for those left out."""
+    """Returns the indices of an axis to show; None stands for omitted ones."""
     if size <= MOST:
         return list(range(size))
     half = MOST // 2

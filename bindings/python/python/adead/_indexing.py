@@ -54,7 +54,7 @@ def read(entry: Any) -> Any:
 
 
 def listed(x: Tensor, index: tuple[Any, ...]) -> tuple[list[Any], bool]:
-    """Returns an entry for each axis and new axis, and whether an ellipsis for no axis is between arrays."""
+    """Returns an entry for each axis and new axis, and whether an ellipsis that stands for no axis is between arrays."""
     entries = [read(entry) for entry in index]
     taken = sum(takes(entry) for entry in entries)
     dots = [at for at, entry in enumerate(entries) if entry is ...]
@@ -70,7 +70,7 @@ def listed(x: Tensor, index: tuple[Any, ...]) -> tuple[list[Any], bool]:
 
 
 def takes(entry: Any) -> int:
-    """Returns the number of x's axes that an entry is for."""
+    """Returns the number of x's axes that an entry covers."""
     if entry is None or entry is ...:
         return 0
     return entry.ndim if isinstance(entry, Tensor) and entry.dtype == "bool" else 1
@@ -118,7 +118,7 @@ def basic(x: Tensor, entries: list[Any]) -> Tensor:
 
 
 def inside(index: int, size: int, axis: int) -> int:
-    """Returns an index from the front; an error if it is outside."""
+    """Returns an index counted from the front. Raises an error if it is out of range."""
     if not -size <= index < size:
         raise IndexError(f"index {index} is outside {size} entries of axis {axis}")
     return index + size if index < 0 else index

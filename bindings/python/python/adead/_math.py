@@ -1,4 +1,4 @@
-"""Functions made of several operations: statistics, bounds, truth, rounding. Each step has the contract's bits."""
+"""Functions made of several operations: statistics, bounds, logic, rounding. Each step has the contract's bits."""
 
 from __future__ import annotations
 
@@ -55,7 +55,8 @@ def std(
 
 
 def clip(x: Array, /, min: Array | Number | None = None, max: Array | Number | None = None, **_numpy: None) -> Tensor:  # noqa: A002
-    """Returns the elements, not below min and not above max: numbers, or tensors that are broadcast. None is no bound.
+    """Limits the elements to the range from min to max. Bounds are numbers, or tensors that are broadcast; None is no
+    bound.
 
     Numbers are rounded to f32. If min is above max, the result is max; NaN stays NaN.
     """
@@ -66,12 +67,12 @@ def clip(x: Array, /, min: Array | Number | None = None, max: Array | Number | N
 
 
 def floor_divide(x: Array | Number, y: Array | Number) -> Tensor:
-    """Returns the floor of x / y. The quotient is rounded to f32 first, where NumPy's is exact."""
+    """Returns the floor of x / y. The quotient is rounded to f32 first; NumPy's is exact."""
     return core.floor(core.div(x, y))
 
 
 def remainder(x: Array | Number, y: Array | Number) -> Tensor:
-    """Returns x − floor(x / y)·y, with the sign of y. Each step is rounded to f32, where NumPy's result is exact."""
+    """Returns x − floor(x / y)·y, with the sign of y. Each step is rounded to f32; NumPy's result is exact."""
     return core.sub(x, core.mul(floor_divide(x, y), y))
 
 
@@ -166,7 +167,7 @@ def logical_xor(x: Array | bool, y: Array | bool) -> Tensor:
 
 
 def diff(x: Array, axis: int = -1, n: int = 1) -> Tensor:
-    """Returns each entry of an axis less the one before it, n times over."""
+    """Returns the differences of neighbouring entries of an axis; repeats this n times."""
     x = tensor(x)
     at = axis_of("diff", axis, x.ndim)
     if n < 0:
@@ -189,7 +190,7 @@ def all(x: Array, /, axis: Axes = None, *, keepdims: bool = False, **_numpy: Non
 
 
 def any(x: Array, /, axis: Axes = None, *, keepdims: bool = False, **_numpy: None) -> Tensor:  # noqa: A001
-    """Returns whether some element is true over some or all axes; false for no elements. NaN is true."""
+    """Returns whether any element is true over some or all axes; false for no elements. NaN is true."""
     ones = _truth(x)
     return ones.sum(axis=reduced("any", ones, axis), keepdim=keepdims) != 0
 
@@ -201,7 +202,7 @@ def count_nonzero(x: Array, axis: Axes = None, *, keepdims: bool = False) -> Ten
 
 
 def nonzero(x: Array, /) -> tuple[Tensor, ...]:
-    """Returns the indices of the elements that are not 0: a tensor of i64 for each axis, in row-major order."""
+    """Returns the indices of the elements that are not 0, in row-major order: one i64 tensor for each axis."""
     x = tensor(x)
     if x.ndim == 0:
         raise ShapeMismatchError("nonzero: a scalar has no axis; at least one dimension is needed")
@@ -220,7 +221,7 @@ def _places(shape: tuple[int, ...], axis: int) -> Tensor:
 
 
 def sort(x: Array, /, axis: int = -1, *, descending: bool = False) -> Tensor:
-    """Returns the elements of each line in order, ascending or descending. NaN is above all, and −0 is below +0."""
+    """Sorts the elements of each line, ascending or descending. NaN sorts above all numbers, and −0 below +0."""
     x = floating("sort", tensor(x))
     at = axis_of("sort", axis, x.ndim)
     found = core.topk(x, k=x.shape[at], axis=at)
@@ -228,7 +229,9 @@ def sort(x: Array, /, axis: int = -1, *, descending: bool = False) -> Tensor:
 
 
 def argsort(x: Array, /, axis: int = -1, *, descending: bool = False) -> Tensor:
-    """Returns the indices that sort each line, as i64, in the order of ``sort``; of equals the lower index first."""
+    """Returns the indices that sort each line, as i64, in the order of ``sort``. Of equal elements, the one with the
+    lower index comes first.
+    """
     x = floating("argsort", tensor(x))
     at = axis_of("argsort", axis, x.ndim)
     size = x.shape[at]

@@ -23,7 +23,7 @@ OPERATORS = "reversed invert pos floordiv rfloordiv mod rmod and rand or ror xor
 
 
 class Later:
-    """Stands for a function until it is used. Then the class has the function itself."""
+    """Imports a function at its first use. From then on, the class has the function itself."""
 
     __slots__ = ("_module", "_function", "_name")
 

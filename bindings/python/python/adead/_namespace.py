@@ -28,7 +28,9 @@ bitwise_xor = math.logical_xor
 
 
 def array_namespace(self: Tensor, /, *, api_version: str | None = None) -> Any:
-    """Returns the module adead, as the array API standard says. ``InvalidArgumentError`` for another version of it."""
+    """Returns the module adead, as the array API standard requires. ``InvalidArgumentError`` for a version of the
+    standard that adead does not have.
+    """
     if api_version not in (None, VERSION):
         raise InvalidArgumentError(f"adead follows the array API {VERSION}, not {api_version}")
     from sys import modules

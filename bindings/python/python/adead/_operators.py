@@ -19,7 +19,7 @@ def _known(other: Any) -> bool:
 
 
 def _wide(x: Any) -> Any:
-    """Returns integers and bools beside a number as f32, as the other operators have them."""
+    """Returns integers and bools as f32 if the other operand is a number, like the other operators."""
     return x.cast("f32") if isinstance(x, Tensor) and x.dtype not in ("f32", "f16", "bf16") else x
 
 

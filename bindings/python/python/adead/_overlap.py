@@ -59,8 +59,7 @@ class _Queue(Generic[_T]):
 
 
 def _fill(queue: _Queue[_T], iterable: Iterable[_T]) -> None:
-    """Puts items of the iterable into the queue, until an exception or until the consumer wants no
-    more."""
+    """Puts items of the iterable into the queue, until an exception or until the consumer closes the queue."""
     try:
         items = iter(iterable)
         while queue.wait_for_room():
@@ -124,8 +123,8 @@ class _Ahead(Iterator[_T]):
 
 
 class DataLoader(_Ahead[_T]):
-    """Iterates over an iterable in a thread of its own, at most ``ahead`` items before the
-    consumer, including the one that is being made.
+    """Iterates over an iterable in a separate thread, at most ``ahead`` items before the consumer, including the one
+    that is being made.
 
     An exception of the iterable is raised after the items before it, and ends both. ``close``, the
     end of a ``with`` block and garbage collection stop the thread.
@@ -298,16 +297,15 @@ def overlap(
     uploaded, ``fn`` enqueues work on it, and the array that ``fn`` returns is downloaded as a
     tensor. Depth 1 is sequential, 2 double buffering, 3 triple buffering.
 
-    A batch is an array, a tensor or numbers. At every depth the results equal those of a loop that
-    processes one batch after the other. A batch's work begins when the work of the batch before is
-    done, so ``fn`` may use buffers that all batches share. Results come in order. An exception is
-    raised in its batch's place and ends the generator; then no other batch starts.
+    A batch is an array, a tensor or numbers. At every depth the results equal those of a loop that processes one batch
+    after the other. A batch's work begins when the work of the previous batch is done, so ``fn`` may use buffers that
+    all batches share. Results come in order. An exception is raised in its batch's place and ends the generator; then
+    no other batch starts.
 
-    ``batches`` and ``fn`` run in a thread of their own. A batch is asked for only when one of the
-    ``depth`` lanes is free, which means that its result was taken. Uploads and downloads release
-    the GIL. Closing the generator waits for the batches in flight, and for ``batches`` if it is
-    making one. On the CPU the stages run one after the other. ``context`` None is the default
-    context.
+    ``batches`` and ``fn`` run in a separate thread. A batch is requested only when one of the ``depth`` lanes is free,
+    which means that the result of its last batch was taken. Uploads and downloads release the GIL. Closing the
+    generator waits for the batches in flight, and for ``batches`` if it is making one. On the CPU the stages run one
+    after the other. ``context`` None is the default context.
     """
     if not 1 <= depth <= MAX_DEPTH:
         raise InvalidArgumentError(f"overlap: the depth is {depth}; it must be from 1 to {MAX_DEPTH}")

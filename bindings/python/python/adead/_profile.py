@@ -31,12 +31,11 @@ class ProfileSpan:
 class ProfileRecord:
     """A piece of work: an operation, a user's kernel or a transfer.
 
-    ``activity`` is "operation", "kernel", "replay", "upload", "download", "copy" or "clear".
-    ``name`` is that of the operation or the kernel, or else the activity. ``operands`` describes
-    the operands. ``device`` is an id, and ``reason`` says why the work ran there. ``thread`` is the
-    caller's, and ``stream`` 0 is the context's own. ``host`` is the time of the call. ``work`` is
-    the time of the work itself, None if the device measures no times. ``cycles`` counts the
-    processor's cycles; None on GPUs. ``flops`` and ``bytes`` are 0 if unknown.
+    ``activity`` is "operation", "kernel", "replay", "upload", "download", "copy" or "clear". ``name`` is the
+    operation's or the kernel's name, or else the activity. ``operands`` describes the operands. ``device`` is an id,
+    and ``reason`` says why the work ran there. ``thread`` is the caller's, and ``stream`` 0 is the context's own.
+    ``host`` is the time of the call. ``work`` is the time of the work itself, None if the device measures no times.
+    ``cycles`` counts the processor's cycles; None on GPUs. ``flops`` and ``bytes`` are 0 if unknown.
     """
 
     activity: str
@@ -106,7 +105,7 @@ def _record(fields: dict[str, Any]) -> ProfileRecord:
 
 
 class ProfileReport:
-    """The report of a profile; ``str`` of it is a table."""
+    """The report of a profile. ``str(report)`` is a table."""
 
     def __init__(self, session: "_Session") -> None:
         self._session = session

@@ -1,4 +1,4 @@
-"""Functions that move elements: they join, cut, turn and repeat axes, and keep all bits."""
+"""Functions that move elements: they join, cut, flip and repeat axes, and keep all bits."""
 
 from __future__ import annotations
 
@@ -55,7 +55,9 @@ def broadcast_arrays(*tensors: Array) -> list[Tensor]:
 
 
 def reshape(x: Array, shape: Shape) -> Tensor:
-    """Returns the same values in another shape, without a copy; one dimension may be -1, which is the rest."""
+    """Returns the same values in another shape, without a copy. One dimension may be -1; it is computed from the
+    others.
+    """
     return tensor(x).reshape(shape)
 
 
@@ -86,7 +88,7 @@ def swapaxes(x: Array, /, axis1: int, axis2: int) -> Tensor:
 
 
 def moveaxis(x: Array, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
-    """Returns the tensor with axes moved to other places; the other axes keep their order."""
+    """Returns the tensor with some axes moved to new positions; the other axes keep their order."""
     x = tensor(x)
     old = axes_of("moveaxis", tuple(dims) if not isinstance(dims := source, int) else dims, x.ndim)
     new = axes_of("moveaxis", tuple(dims) if not isinstance(dims := destination, int) else dims, x.ndim)
@@ -99,7 +101,7 @@ def moveaxis(x: Array, source: int | Sequence[int], destination: int | Sequence[
 
 
 def expand_dims(x: Array, axis: int | tuple[int, ...] = 0) -> Tensor:
-    """Returns the tensor with new axes of size 1 at these places of the result."""
+    """Returns the tensor with new axes of size 1 at these positions of the result."""
     x = tensor(x)
     count = len(axis) if isinstance(axis, (tuple, list)) else 1
     places = axes_of("expand_dims", axis, x.ndim + count)
@@ -125,7 +127,7 @@ def flatten(x: Array, /) -> Tensor:
 
 
 def stack(tensors: Sequence[Array], axis: int = 0) -> Tensor:
-    """Joins tensors of one shape along a new axis. ``ShapeMismatchError`` names two shapes that differ."""
+    """Joins tensors of the same shape along a new axis. ``ShapeMismatchError`` names two shapes that differ."""
     given = [tensor(x) for x in tensors]
     if not given:
         raise InvalidArgumentError("stack: pass at least one tensor")
@@ -162,7 +164,9 @@ def split(x: Array, sections: int | Sequence[int], axis: int = 0) -> list[Tensor
 
 
 def take(x: Array, /, indices: Array | Sequence[int], axis: int | None = None) -> Tensor:
-    """Returns the entries of an axis with these indices; without an axis, of the row-major elements. IndexError for one outside."""
+    """Returns the entries of an axis with these indices; without an axis, the row-major elements with these indices.
+    IndexError for an index out of range.
+    """
     x = tensor(x)
     ids = tensor(indices)
     if axis is None:
@@ -171,7 +175,7 @@ def take(x: Array, /, indices: Array | Sequence[int], axis: int | None = None) -
 
 
 def flip(x: Array, axis: Axes = None) -> Tensor:
-    """Returns the tensor with the entries of these axes, or of all, in reverse order."""
+    """Returns the tensor with the entries of these axes, or of all axes, in reverse order."""
     x = tensor(x)
     for at in axes_of("flip", axis, x.ndim):
         if x.shape[at] > 1:
@@ -187,7 +191,9 @@ def _chosen(x: Tensor, ids: Tensor, axis: int) -> Tensor:
 
 
 def roll(x: Array, shift: int | tuple[int, ...], axis: Axes = None) -> Tensor:
-    """Returns the tensor with entries moved along axes; those moved beyond an end enter at the other. Without an axis, of all elements."""
+    """Returns the tensor with entries moved along axes. Entries moved beyond one end enter at the other. Without an
+    axis, the row-major elements are moved.
+    """
     x = tensor(x)
     if axis is None:
         if isinstance(shift, tuple):
@@ -225,7 +231,9 @@ def tile(x: Array, repetitions: Shape) -> Tensor:
 
 
 def repeat(x: Array, /, repeats: int | Sequence[int], axis: int | None = None) -> Tensor:
-    """Returns the tensor with each entry of an axis repeated that many times; without an axis, of the row-major elements."""
+    """Returns the tensor with each entry of an axis repeated that many times; without an axis, each of the row-major
+    elements.
+    """
     x = tensor(x)
     if axis is None:
         return repeat(flatten(x), repeats, 0)

@@ -1,4 +1,4 @@
-"""NumPy's functions on tensors: ``numpy.add(x, y)`` is adead's operation, with the contract's bits."""
+"""NumPy's ufuncs on tensors: ``numpy.add(x, y)`` calls adead's operation, with the contract's bits."""
 
 from __future__ import annotations
 

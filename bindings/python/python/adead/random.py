@@ -1,7 +1,7 @@
 """Random tensors by Philox4x32-10: the same numbers in every process, on every device.
 
-``rng = adead.random.default_rng(7)`` makes a generator. Its draws are numbered from 0. The numbers of a draw follow from the
-seed, the draw's number and the element's place alone (docs/contract.md, "Random tensors"). Logarithms, roots and cosines of
+``rng = adead.random.default_rng(7)`` makes a generator. Draws are numbered from 0. Each element depends only on the
+seed, the number of its draw and its position (docs/contract.md, "Random tensors"). Logarithms, roots and cosines of
 normal numbers are operations, so they have the contract's bits.
 """
 
@@ -26,9 +26,10 @@ __all__ = ["Generator", "default_rng"]
 
 
 class Generator:
-    """Draws random tensors. ``draws`` counts its calls; a generator with the same seed and count goes on with the same numbers.
+    """Draws random tensors. ``draws`` counts the draws. A generator with the same seed and count continues with the
+    same numbers.
 
-    Threads should not share one: the order of their calls would decide which numbers each gets.
+    Threads should not share a generator: the order of their calls would decide which numbers each thread gets.
     """
 
     def __init__(self, seed: int, draws: int = 0) -> None:
@@ -48,7 +49,9 @@ class Generator:
         return found
 
     def random(self, size: Shape = (), dtype: AnyDType = "f32") -> Tensor:
-        """Returns uniform numbers from 0, below 1: multiples of 2**-24. f16 and bf16 are rounded, so they may be 1."""
+        """Returns uniform numbers from 0 to below 1, as multiples of 2**-24. f16 and bf16 are rounded, so they may be
+        1.
+        """
         dims = dims_of(size)
         found = self._drawn(draw_units, dims)
         return found.cast(dtype)
@@ -58,7 +61,7 @@ class Generator:
         return self.random(size) * (float(high) - float(low)) + float(low)
 
     def standard_normal(self, size: Shape = ()) -> Tensor:
-        """Returns normal numbers with mean 0 and deviation 1, by Box and Muller's transform of two uniform ones."""
+        """Returns normal numbers with mean 0 and deviation 1, by the Box–Muller transform of two uniform numbers."""
         dims = dims_of(size)
         units = self._drawn(draw_units, (*dims, 2))
         first, second = units[..., 0], units[..., 1]
@@ -73,7 +76,9 @@ class Generator:
         return self.standard_normal(size) * float(scale) + float(loc)
 
     def integers(self, low: int, high: int | None = None, size: Shape = ()) -> Tensor:
-        """Returns integers from low, below high, as i64; with one number, from 0 below it. At most 2**32 different ones."""
+        """Returns integers from low to below high, as i64. A single number is high; low is then 0. At most 2**32
+        different integers.
+        """
         first, end = (0, whole(low)) if high is None else (whole(low), whole(high))
         dims = dims_of(size)
         if not 1 <= end - first <= 1 << 32 or not -(1 << 63) <= first or end > 1 << 63:
@@ -83,7 +88,7 @@ class Generator:
         return self._drawn(draw_integers, dims, first, end - first)
 
     def permutation(self, x: int | Array) -> Tensor:
-        """Returns the numbers below x in a drawn order, or the entries of x's first axis."""
+        """Returns the numbers below x, or the entries of x's first axis, in random order."""
         if not isinstance(x, Tensor) and hasattr(x, "__index__"):
             count = whole(x)  # type: ignore[arg-type]
             if count < 0:
@@ -93,7 +98,9 @@ class Generator:
         return entries[self._drawn(draw_order, len(entries))]
 
     def choice(self, x: int | Array, size: Shape = (), replace: bool = True) -> Tensor:
-        """Returns entries of x's first axis, or numbers below x, all with the same probability; without replacement each once at most."""
+        """Returns entries of x's first axis, or numbers below x, all with the same probability. With replace=False,
+        each occurs at most once.
+        """
         is_count = not isinstance(x, Tensor) and hasattr(x, "__index__")
         entries = None if is_count else tensor(x)
         count = whole(x) if entries is None else len(entries)  # type: ignore[arg-type]
@@ -109,7 +116,7 @@ class Generator:
 
 
 def default_rng(seed: int | None = None) -> Generator:
-    """Makes a generator. Without a seed, the system gives one, which ``generator.seed`` says."""
+    """Makes a generator. Without a seed, the system chooses one; ``generator.seed`` is that seed."""
     if seed is None:
         from os import urandom
 

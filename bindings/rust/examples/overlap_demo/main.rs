@@ -1,5 +1,5 @@
 //! Processes batches on a device in six ways, checks every result, and prints the speedup of each way over one batch
-//! after the other. `docs/overlap.md` says when each one pays.
+//! after the other. `docs/overlap.md` says when to use each.
 //!
 //! `cargo run --release -p adead --example overlap_demo -- [--tiny] [DEVICE]`: the best device unless one is named.
 
@@ -43,7 +43,7 @@ fn run() -> Result<bool> {
     }
     println!("batches  {count} of {} bytes", work.bytes());
 
-    // The results that every way must give: those of the first one, on the CPU.
+    // Every way must give the results of the first one on the CPU.
     let mut expected = vec![Vec::new(); count];
     (PATTERNS[0].1)(&work, &mut |n, bytes| expected[n] = bytes.to_vec())?;
     let cpu = Work::new(&Context::open("cpu")?, 1, size, work.steps())?;

@@ -9,7 +9,7 @@ use std::time::Instant;
 /// Takes a result: the batch's number and its bytes.
 pub type Take<'a> = &'a mut dyn FnMut(usize, &[u8]);
 
-/// A way to process all batches of some work on its device. It may take only some results.
+/// A way to process all batches of some work on its device. It may return only some of the results.
 pub type Pattern = fn(&Work, Take<'_>) -> Result<()>;
 
 /// The ways by name. The others are compared with the first one.
@@ -189,7 +189,7 @@ impl Work {
     /// A loader makes batches, at most four ahead, and three are in flight.
     fn loaded(&self, take: Take<'_>) -> Result<()> {
         let products = self.products.clone();
-        // A producer that reads and decodes goes here. Its error would come in its place among the results.
+        // A producer that reads and decodes goes here. Its error takes the place of its result.
         let loader = DataLoader::new(self.all().map(Ok::<_, adead::Error>), 4)?;
         for result in adead::overlap(&self.ctx, loader, 3, move |stage| products.stage(stage))? {
             let result = result?;

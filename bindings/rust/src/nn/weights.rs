@@ -34,8 +34,8 @@ fn unreadable(path: &Path, error: &io::Error) -> Error {
 }
 
 impl Weights {
-    /// Opens a safetensors file. Opening reads the header; a tensor is read when it is asked for. `io` if it can't be
-    /// read, `invalid_argument` if it is not a safetensors file.
+    /// Opens a safetensors file. Opening reads the header; each tensor is read on request. `io` if it can't be read,
+    /// `invalid_argument` if it is not a safetensors file.
     pub fn open(path: impl AsRef<Path>) -> Result<Weights> {
         Weights::opened(path.as_ref(), |file| Ok(Source::File(Mutex::new(file))))
     }
@@ -88,7 +88,7 @@ impl Weights {
         self.0.tensors.keys().cloned().collect()
     }
 
-    /// Returns whether there is a tensor of a name.
+    /// Returns whether the file has a tensor of this name.
     pub fn contains(&self, name: &str) -> bool {
         self.0.tensors.contains_key(name)
     }

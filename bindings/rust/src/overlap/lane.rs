@@ -83,9 +83,9 @@ impl Stage<'_> {
         self.input.clone()
     }
 
-    /// Returns a buffer of `bytes` bytes for results and intermediate values. The n-th call for a batch reuses the
-    /// buffer of an earlier batch's n-th call, with its old bytes, if the size is the same and nothing else keeps it.
-    /// Otherwise it returns a new buffer of zeros. `out_of_memory` reports the bytes asked and free.
+    /// Returns a buffer of `bytes` bytes for results and intermediate values. The n-th call for a batch reuses the buffer of an
+    /// earlier batch's n-th call, with its old bytes, if the size is the same and nothing else keeps it. Otherwise it returns a
+    /// new buffer of zeros. `out_of_memory` reports the bytes requested and the bytes free.
     pub fn buffer(&mut self, bytes: usize) -> Result<Arc<Buffer>> {
         if self.used == self.buffers.len() {
             self.buffers.push(None);

@@ -40,9 +40,9 @@ impl Starter {
     }
 }
 
-/// Keeps a limited number of batches in flight, for callers with a loop of their own: start batches while [there is
-/// room](Lanes::has_room), then [wait](Lanes::finish) for the oldest. [`overlap`](super::overlap()) does the same with
-/// a thread that starts them. Dropping it waits for the batches in flight.
+/// Keeps a limited number of batches in flight, for callers with their own loop: start batches while [there is
+/// room](Lanes::has_room), then [wait](Lanes::finish) for the oldest. [`overlap`](super::overlap()) does the same with a thread
+/// that starts them. Dropping it waits for the batches in flight.
 pub struct Lanes {
     starter: Starter,
     idle: VecDeque<Lane>,
@@ -67,8 +67,8 @@ impl Lanes {
         !self.failed && !self.idle.is_empty()
     }
 
-    /// Uploads a batch, calls `work` to enqueue its work, and starts the download of its result. `not_ready` if there
-    /// is no room. An error is the batch's: no other batch starts, and the results before it still come.
+    /// Uploads a batch, calls `work` to enqueue its work, and starts the download of its result. `not_ready` if there is no
+    /// room. After an error no other batch starts; the earlier results still come.
     pub fn start<'b, E: From<Error>>(
         &mut self,
         bytes: &[u8],

@@ -1,4 +1,4 @@
-//! The order of a batch's work on its stream, for bindings with lanes of their own: [`begin`], the work, [`bring`].
+//! The order of a batch's work on its stream, for bindings that have their own lanes: [`begin`], the work, [`bring`].
 
 use adead_core::Result;
 use adead_core::gpu::{Buffer, Download, Event, Stream};
@@ -16,9 +16,9 @@ pub fn begin(stream: &mut Stream, input: &Buffer, bytes: &[u8], before: Option<&
     }
 }
 
-/// Enqueues the download of bytes of a buffer from an offset on. Returns it with the point after which the work of the
-/// next batch may begin. If only this batch uses the buffer (`own`), the download is concurrent with that work. That
-/// work may write any other buffer, so it waits for the download.
+/// Enqueues the download of part of a buffer. Returns the download, and the point after which the work of the next batch may
+/// begin. If only this batch uses the buffer (`own`), the download is concurrent with that work. That work may write any other
+/// buffer, so it waits for the download.
 pub fn bring(
     stream: &mut Stream,
     part: Option<(&Buffer, usize, usize)>,

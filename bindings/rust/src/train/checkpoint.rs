@@ -29,9 +29,9 @@ fn state_name(state: &str, parameter: &str) -> String {
 }
 
 impl Trainer {
-    /// Writes the parameters, the optimiser's tensors, the step and the loss scale to a safetensors file, which replaces an older one at once.
-    /// Parameters have their own names, so the file is also a file of weights. `io` if it can't be written,
-    /// `invalid_argument` between the shards of a batch.
+    /// Writes the parameters, the optimiser's tensors, the step and the loss scale to a safetensors file, atomically.
+    /// Parameters keep their names, so the file is also a file of weights. `io` if it can't be written, `invalid_argument`
+    /// between the shards of a batch.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         if self.accumulated() > 0 {
             let text = "a batch is under way: apply it before the trainer is saved";
@@ -49,12 +49,11 @@ impl Trainer {
         write_tensors(path, &tensors)
     }
 
-    /// Continues from a checkpoint of a trainer of the same network and optimiser: the next steps have the bits that they would
-    /// have had there. After an error nothing has changed.
+    /// Continues from a checkpoint of the same network and optimiser. The next steps have the same bits as without the
+    /// interruption. After an error nothing has changed.
     ///
-    /// # Errors
-    /// `io` and `invalid_argument` as [`Weights::open`], and where a tensor is missing or the seed is another one;
-    /// `shape_mismatch` for a tensor of another shape.
+    /// # Errors Those of [`Weights::open`]; `invalid_argument` also if a tensor is missing or the seed differs;
+    /// `shape_mismatch` if a shape differs.
     pub fn load(&mut self, path: impl AsRef<Path>) -> Result<()> {
         let weights = Weights::open(path.as_ref())?;
         let [step, seed] = numbers(weights.tensor(COUNTERS, &[8])?.as_slice::<f32>()?);
@@ -76,11 +75,10 @@ impl Trainer {
     }
 }
 
-/// Writes tensors of f32 to a safetensors file, sorted by name. The file replaces an older one at once. Its metadata say that the tensors
-/// have PyTorch's order of dimensions, as Hugging Face's libraries demand.
+/// Writes tensors of f32 to a safetensors file, sorted by name. It replaces an older file atomically. Its metadata contain
+/// `format: pt`, which Hugging Face's libraries require.
 ///
-/// # Errors
-/// `io` if it can't be written, `dtype_mismatch` for a tensor of other elements.
+/// # Errors `io` if it can't be written, `dtype_mismatch` unless every tensor is f32.
 pub fn write_tensors(path: impl AsRef<Path>, tensors: &[(String, Tensor)]) -> Result<()> {
     let path = path.as_ref();
     let mut sorted: Vec<&(String, Tensor)> = tensors.iter().collect();

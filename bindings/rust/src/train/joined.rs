@@ -1,4 +1,4 @@
-//! What trainers of several ranks say to each other.
+//! Trainers of several ranks: what they exchange.
 
 use super::ranks::{Reader, Transport, tell};
 use super::trainer::{Trainer, invalid};
@@ -8,12 +8,11 @@ use adead_core::{Attrs, Axis, Context, Op, Result, Tensor};
 use std::ops::Range;
 
 impl Trainer {
-    /// Trains together with other processes from here on. All take the parameters, the optimiser's tensors and the step of rank 0.
-    /// Each is given the shards of [`Trainer::own_shards`] alone, in their order.
+    /// Joins other ranks, which then train together. All ranks receive the parameters, the optimiser's tensors and the step of
+    /// rank 0. From then on, pass only the shards of [`Trainer::own_shards`], in order.
     ///
-    /// # Errors
-    /// `invalid_argument` if the trainer was not made [`in_shards`](Trainer::in_shards), if there are more ranks than shards, in the
-    /// middle of a batch, or if the ranks' networks, optimisers or seeds differ. `io` if a rank is lost.
+    /// # Errors `invalid_argument` if the trainer was not made [`in_shards`](Trainer::in_shards), if there are more ranks than
+    /// shards, in the middle of a batch, or if the ranks' networks, optimisers or seeds differ. `io` if a rank is lost.
     pub fn join(&mut self, mut ranks: Box<dyn Transport>) -> Result<()> {
         let size = ranks.size();
         if matches!(self.whole, Whole::Once(_)) || size > self.shards {
@@ -42,7 +41,7 @@ impl Trainer {
         Ok(())
     }
 
-    /// The shards of a batch that are this trainer's: all, unless it has joined ranks.
+    /// Returns the shards of a batch that this trainer computes: all, unless it has joined ranks.
     pub fn own_shards(&self) -> Range<usize> {
         self.own.clone()
     }

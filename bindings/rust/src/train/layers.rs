@@ -1,5 +1,5 @@
-//! Layers: parts of a network with parameters, which have PyTorch's names, shapes and beginnings. `name` is the prefix of the
-//! parameters' names.
+//! Layers: parts of a network with parameters. Parameters have PyTorch's names, shapes and initial distributions. `name` is the
+//! prefix of their names.
 
 use super::network::{Init, Network};
 use adead_core::pipeline::Value;
@@ -9,12 +9,12 @@ fn wrong_shape<T>(text: String) -> Result<T> {
     Err(Error::new(Status::ShapeMismatch, text))
 }
 
-/// The bound that PyTorch draws weights and biases below: 1 / √inputs.
+/// PyTorch's bound for the initial weights and biases: 1 / √inputs.
 fn bound(inputs: usize) -> Init {
     Init::Uniform((1.0 / (inputs.max(1) as f64).sqrt()) as f32)
 }
 
-/// `x·Wᵀ + b` for x of `[…, inputs]`: parameters `NAME.weight`, `[outputs, inputs]`, and `NAME.bias`.
+/// Computes `x·Wᵀ + b` for x of `[…, inputs]`, with the parameters `NAME.weight`, `[outputs, inputs]`, and `NAME.bias`.
 pub fn linear(net: &mut Network, name: &str, x: Value, outputs: usize) -> Result<Value> {
     let y = linear_without_bias(net, name, x, outputs)?;
     let inputs = net.dims(x)?.last().copied().unwrap_or(1);
@@ -22,14 +22,15 @@ pub fn linear(net: &mut Network, name: &str, x: Value, outputs: usize) -> Result
     net.op(Op::Add, &[y, bias])
 }
 
-/// [`linear`] without a bias.
+/// Computes [`linear`] without a bias.
 pub fn linear_without_bias(net: &mut Network, name: &str, x: Value, outputs: usize) -> Result<Value> {
     let Some(&inputs) = net.dims(x)?.last() else { return wrong_shape(format!("linear '{name}': x is a scalar")) };
     let weight = net.parameter(&format!("{name}.weight"), &[outputs, inputs], &bound(inputs))?;
     net.op_with(Op::Matmul, &Attrs { trans_b: true, ..Attrs::DEFAULT }, &[x, weight])
 }
 
-/// Rows of the table `NAME.weight`, `[count, width]`, which is drawn from the normal distribution with this deviation (PyTorch: 1).
+/// Looks up rows of the table `NAME.weight`, `[count, width]`. Its initial values are normal with this standard deviation
+/// (PyTorch: 1).
 pub fn embedding(
     net: &mut Network,
     name: &str,
@@ -62,14 +63,14 @@ pub fn rms_norm(net: &mut Network, name: &str, x: Value, eps: f32) -> Result<Val
 pub struct Window {
     /// Rows and columns.
     pub size: usize,
-    /// The distance from one position to the next.
+    /// The step from one position to the next.
     pub stride: usize,
-    /// Zeros around the image.
+    /// The number of zeros added on each side of the image.
     pub padding: usize,
 }
 
 impl Window {
-    /// The dimensions of an image, and the number of positions in each direction.
+    /// Returns the dimensions of the images, and the number of positions in each direction.
     fn over(&self, net: &Network, what: &str, x: Value) -> Result<([usize; 4], [usize; 2])> {
         let dims = net.dims(x)?;
         let &[batch, channels, height, width] = dims.as_slice() else {
@@ -147,12 +148,12 @@ pub fn conv2d(net: &mut Network, name: &str, x: Value, outputs: usize, window: W
     net.pipeline().reshape(y, &[batch, outputs, rows, columns])
 }
 
-/// The greatest value under the window. A gradient goes to the first of equal ones.
+/// Takes the greatest value under the window. If several are equal, the first one gets the gradient.
 pub fn max_pool2d(net: &mut Network, x: Value, window: Window) -> Result<Value> {
     pooled(net, "max_pool2d", x, window, Op::Maximum, f32::NEG_INFINITY)
 }
 
-/// The mean of the values under the window, the zeros around included.
+/// Takes the mean of the values under the window, including padding.
 pub fn avg_pool2d(net: &mut Network, x: Value, window: Window) -> Result<Value> {
     let sum = pooled(net, "avg_pool2d", x, window, Op::Add, 0.0)?;
     net.op_with(Op::Scale, &Attrs { alpha: 1.0 / (window.size * window.size) as f32, ..Attrs::DEFAULT }, &[sum])
@@ -165,23 +166,23 @@ fn pooled(net: &mut Network, what: &str, x: Value, window: Window, op: Op, aroun
     places[1..].iter().try_fold(places[0], |all, &place| net.op(op, &[all, place]))
 }
 
-/// Every sample as one row, `[batch, …]` to `[batch, n]`.
+/// Makes one row of each sample: `[batch, …]` becomes `[batch, n]`.
 pub fn flatten(net: &mut Network, x: Value) -> Result<Value> {
     let dims = net.dims(x)?;
     let Some((&batch, rest)) = dims.split_first() else { return wrong_shape("flatten: x is a scalar".into()) };
     net.pipeline().reshape(x, &[batch, rest.iter().product()])
 }
 
-/// What an [`attention`] and a [`transformer_block`] need to know.
+/// The heads of [`attention`] and [`transformer_block`].
 #[derive(Clone, Copy, Debug)]
 pub struct Heads {
     /// The number of heads; a divisor of the width.
     pub count: usize,
-    /// Whether a position sees only those up to itself.
+    /// Whether a position attends only to itself and earlier positions.
     pub causal: bool,
 }
 
-/// Multi-head attention of x, `[batch, positions, width]`, to itself: `NAME.qkv` and `NAME.out` are [`linear`] layers.
+/// Computes multi-head self-attention of x, `[batch, positions, width]`. `NAME.qkv` and `NAME.out` are [`linear`] layers.
 pub fn attention(net: &mut Network, name: &str, x: Value, heads: Heads) -> Result<Value> {
     let dims = net.dims(x)?;
     let &[batch, positions, width] = dims.as_slice() else {
@@ -208,8 +209,8 @@ pub fn attention(net: &mut Network, name: &str, x: Value, heads: Heads) -> Resul
     linear(net, &format!("{name}.out"), y, width)
 }
 
-/// A transformer's block with the norms first, as GPT-2 has it: x + attention(norm(x)), and that + a feed-forward layer of its norm
-/// with `hidden` values between and gelu. Dropout is behind both.
+/// Computes a transformer block with the norms first, as in GPT-2: h = x + attention(norm(x)), then h + feed_forward(norm(h)).
+/// The feed-forward part has `hidden` values and GELU. Dropout follows both parts.
 pub fn transformer_block(
     net: &mut Network,
     name: &str,

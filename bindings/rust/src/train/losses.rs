@@ -1,4 +1,4 @@
-//! Losses: numbers that a trainer makes small. Each is the mean over the batch.
+//! Losses: numbers that training minimises. Each is the mean over the batch.
 
 use super::network::Network;
 use adead_core::pipeline::Value;
@@ -12,8 +12,8 @@ fn over_last(net: &mut Network, op: Op, x: Value) -> Result<Value> {
     net.op_with(op, &Attrs { axis: Axis::At(-1), keepdim: true, ..Attrs::DEFAULT }, &[x])
 }
 
-/// The cross-entropy of logits, `[…, classes]`, and the right classes, ids of the shape `[…]`: the mean of
-/// log Σ e^(x − m) − (x_target − m), where m is the row's maximum.
+/// Computes the cross-entropy of logits, `[…, classes]`, and the right classes, ids of the shape `[…]`: the mean of log Σ e^(x
+/// − m) − (x_target − m), where m is the row's maximum.
 pub fn cross_entropy(net: &mut Network, logits: Value, targets: Value) -> Result<Value> {
     let dims = net.dims(logits)?;
     let (classes, rows) = (dims.last().copied().unwrap_or(1), dims.iter().rev().skip(1).product());
@@ -30,14 +30,14 @@ pub fn cross_entropy(net: &mut Network, logits: Value, targets: Value) -> Result
     mean(net, losses)
 }
 
-/// The mean of the squares of differences.
+/// Computes the mean of the squared differences.
 pub fn mse(net: &mut Network, x: Value, target: Value) -> Result<Value> {
     let apart = net.op(Op::Sub, &[x, target])?;
     let squares = net.op(Op::Mul, &[apart, apart])?;
     mean(net, squares)
 }
 
-/// The binary cross-entropy of logits and targets between 0 and 1: the mean of max(x, 0) − x·t + log(1 + e^−|x|).
+/// Computes the binary cross-entropy of logits and targets between 0 and 1: the mean of max(x, 0) − x·t + log(1 + e^−|x|).
 pub fn binary_cross_entropy(net: &mut Network, logits: Value, targets: Value) -> Result<Value> {
     let above = net.op(Op::Relu, &[logits])?;
     let product = net.op(Op::Mul, &[logits, targets])?;
@@ -50,8 +50,8 @@ pub fn binary_cross_entropy(net: &mut Network, logits: Value, targets: Value) ->
     mean(net, losses)
 }
 
-/// Pairs of rows, `[n, width]` each: row i of a belongs to row i of b, and to no other. The cross-entropy of their cosines times
-/// `scale`, as sentence embeddings are trained with (multiple negatives ranking).
+/// Computes the contrastive loss of `a` and `b`, `[n, width]` each, where row i of a matches only row i of b: the cross-entropy
+/// of their cosines times `scale`. Sentence embeddings are trained with it (multiple negatives ranking).
 pub fn contrastive(net: &mut Network, a: Value, b: Value, scale: f32) -> Result<Value> {
     let rows = net.dims(a)?[0];
     let (a, b) = (unit_rows(net, a)?, unit_rows(net, b)?);

@@ -7,20 +7,20 @@ use crate::nn::Weights;
 use adead_core::pipeline::{Pipeline, Value};
 use adead_core::{Attrs, Context, DType, Error, Meta, Op, Result, Status, Tensor};
 
-/// How a parameter begins. Drawn ones are functions of the network's seed and of the number of parameters before.
+/// A parameter's initial values. Random ones depend only on the network's seed and the number of earlier parameters.
 #[derive(Clone, Debug)]
 pub enum Init {
     /// Every element is this number.
     Constant(f32),
     /// Uniform between −bound and bound.
     Uniform(f32),
-    /// Normal with mean 0 and this standard deviation: twelve uniform numbers added up.
+    /// Normal with mean 0 and this standard deviation, computed as the sum of twelve uniform numbers.
     Normal(f32),
     /// These values.
     Tensor(Tensor),
 }
 
-/// A parameter: what a trainer changes.
+/// A parameter: a tensor that training changes.
 #[derive(Clone)]
 pub(super) struct Parameter {
     pub name: String,
@@ -28,7 +28,7 @@ pub(super) struct Parameter {
     pub tensor: Tensor,
 }
 
-/// Records a network on a context. [`layers`](super::layers) and [`losses`](super::losses) record parts of it,
+/// Records a network on a context. [`layers`](super::layers) and [`losses`](super::losses) record common parts,
 /// [`op`](Network::op) and [`pipeline`](Network::pipeline) any operation.
 pub struct Network {
     pub(super) pipeline: Pipeline,
@@ -49,7 +49,7 @@ fn invalid<T>(text: String) -> Result<T> {
 }
 
 impl Network {
-    /// Begins a network to be trained. Its parameters and dropout are drawn by the seed.
+    /// Begins a network to train. The seed determines its initial parameters and dropout.
     pub fn new(context: &Context, seed: u64) -> Network {
         Network {
             pipeline: context.pipeline(),
@@ -64,20 +64,20 @@ impl Network {
         }
     }
 
-    /// Begins a network that only computes: without dropout, with the parameters that a [`Predictor`] is given.
+    /// Begins a network that only predicts: it has no dropout, and a [`Predictor`] receives its parameters.
     pub fn for_prediction(context: &Context) -> Network {
         Network { training: false, ..Network::new(context, 0) }
     }
 
-    /// Takes parameters from a file where it has one of their name, instead of drawing them.
+    /// Takes initial parameters from a file, for each name that the file has.
     #[must_use]
     pub fn with_weights(mut self, weights: &Weights) -> Network {
         self.weights = Some(weights.clone());
         self
     }
 
-    /// Computes gradients from the loss times a factor, and divides them by it. `invalid_argument` for a factor that is no power of two
-    /// from 2⁻²⁴ to 2²⁴.
+    /// Computes gradients from the loss times a factor, and divides them by it. `invalid_argument` unless the factor is a power
+    /// of two from 2⁻²⁴ to 2²⁴.
     pub fn with_loss_scale(mut self, scale: LossScale) -> Result<Network> {
         self.loss_scale = Some(scale.check()?);
         Ok(self)
@@ -99,12 +99,12 @@ impl Network {
         if self.recompute { self.pipeline.recompute(since) } else { Ok(()) }
     }
 
-    /// Whether the network is recorded to be trained.
+    /// Returns whether the network is recorded for training.
     pub fn is_training(&self) -> bool {
         self.training
     }
 
-    /// The pipeline, for operations that are not layers.
+    /// Returns the pipeline, for operations that are not layers.
     pub fn pipeline(&mut self) -> &mut Pipeline {
         &mut self.pipeline
     }
@@ -122,7 +122,7 @@ impl Network {
         Ok(value)
     }
 
-    /// Adds a parameter of f32. `invalid_argument` if there is one of the name, or the name is a trainer's own.
+    /// Adds a parameter of f32. `invalid_argument` if the name is taken, or reserved for trainers.
     pub fn parameter(&mut self, name: &str, dims: &[usize], init: &Init) -> Result<Value> {
         if self.parameters.iter().any(|parameter| parameter.name == name) {
             return invalid(format!("there is a parameter '{name}' already"));
@@ -181,7 +181,7 @@ impl Network {
     }
 }
 
-/// A network that only computes, compiled.
+/// A compiled network that only predicts.
 pub struct Predictor {
     replay: Replay,
     names: Vec<(String, Vec<usize>)>,
@@ -199,7 +199,7 @@ impl Predictor {
         Ok(Predictor { replay, names, inputs: network.inputs })
     }
 
-    /// Computes the results for a batch, with the parameters of these names. `invalid_argument` if one is missing.
+    /// Computes the results for a batch with these parameters. `invalid_argument` if one is missing.
     pub fn run(&self, parameters: &[(String, Tensor)], batch: &[&Tensor]) -> Result<Vec<Tensor>> {
         check_batch(&self.inputs, batch)?;
         let own = self.names.iter().map(|(name, dims)| {

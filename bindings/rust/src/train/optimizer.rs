@@ -11,19 +11,19 @@ use adead_core::{Attrs, Axis, DType, Error, Op, Result, Status, Tensor};
 pub enum Rule {
     /// b = momentum·b + g; p = p − r·b, or with nesterov p − r·(g + momentum·b).
     Sgd {
-        /// What remains of the last step; 0 for none.
+        /// The fraction of the last step that is kept; 0 for none.
         momentum: f64,
-        /// Whether the step looks ahead.
+        /// Whether to use Nesterov's momentum.
         nesterov: bool,
     },
-    /// m = m + (1 − β₁)·(g − m); v = v + (1 − β₂)·(g² − v); p = p − r/(1 − β₁ᵗ) · m / (√v/√(1 − β₂ᵗ) + eps). A weight decay of its
-    /// own shrinks p to p·d first, d = 1 − r·decay; it is computed as (p − step/d)·d.
+    /// m = m + (1 − β₁)·(g − m); v = v + (1 − β₂)·(g² − v); p = p − r/(1 − β₁ᵗ) · m / (√v/√(1 − β₂ᵗ) + eps). A decoupled weight
+    /// decay first shrinks p to p·d with d = 1 − r·decay; it is computed as (p − step/d)·d.
     Adam {
         /// β₁ and β₂.
         betas: [f64; 2],
-        /// Added to the root.
+        /// The number added to the root.
         eps: f64,
-        /// Whether the weight decay shrinks parameters by itself (AdamW), instead of adding to gradients.
+        /// Whether the weight decay shrinks the parameters directly (AdamW), instead of changing the gradients.
         decoupled: bool,
     },
 }
@@ -35,13 +35,14 @@ pub struct Optimizer {
     pub rule: Rule,
     /// The learning rate.
     pub rate: f64,
-    /// How much parameters are drawn to 0.
+    /// The weight decay.
     pub weight_decay: f64,
-    /// The greatest norm of all gradients together; longer ones are shortened to it.
+    /// The greatest norm of all gradients together. Gradients with a greater norm are scaled down to it.
     pub clip_norm: Option<f64>,
     /// How the learning rate changes.
     pub schedule: Schedule,
-    /// The part that remains at each step of an average of the parameters, which is kept beside them.
+    /// The decay of a moving average of the parameters: the fraction of the average that each step keeps. `None` keeps no
+    /// average.
     pub average: Option<f64>,
 }
 
@@ -50,17 +51,17 @@ impl Optimizer {
         Optimizer { rule, rate, weight_decay, clip_norm: None, schedule: Schedule::Constant, average: None }
     }
 
-    /// Stochastic gradient descent with a momentum; 0 is none.
+    /// Makes stochastic gradient descent with momentum; 0 is none.
     pub fn sgd(rate: f64, momentum: f64) -> Optimizer {
         Optimizer::of(Rule::Sgd { momentum, nesterov: false }, rate, 0.0)
     }
 
-    /// Adam with β 0.9 and 0.999, eps 1e-8.
+    /// Makes Adam with β 0.9 and 0.999, eps 1e-8.
     pub fn adam(rate: f64) -> Optimizer {
         Optimizer::of(Rule::Adam { betas: [0.9, 0.999], eps: 1e-8, decoupled: false }, rate, 0.0)
     }
 
-    /// AdamW: Adam with a weight decay of its own, 0.01.
+    /// Makes AdamW: Adam with a decoupled weight decay of 0.01.
     pub fn adamw(rate: f64) -> Optimizer {
         Optimizer::of(Rule::Adam { betas: [0.9, 0.999], eps: 1e-8, decoupled: true }, rate, 0.01)
     }
@@ -76,7 +77,7 @@ impl Optimizer {
         Ok(())
     }
 
-    /// Returns the learning rate at a step, the first of which is 1.
+    /// Returns the learning rate at a step, counted from 1.
     pub fn rate_at(&self, step: u64) -> f64 {
         self.rate * self.schedule.factor(step)
     }

@@ -1,21 +1,21 @@
-//! Loss scaling: gradients that would vanish in f16 or bf16 are computed larger.
+//! Loss scaling, which keeps small gradients from vanishing in f16 or bf16.
 
 use super::replay::Slot;
 use adead_core::pipeline::{Pipeline, Value};
 use adead_core::{Attrs, Axis, DType, Error, Op, Result, Status, Tensor};
 
-/// The factor of the loss from which gradients are computed, which are divided by it afterwards. It is a power of two, so it changes a
-/// bit only where gradients vanish or overflow. A step whose gradients are not all finite is skipped: it changes no parameter and no
-/// tensor of the optimiser, and neither the optimiser nor the schedule counts it.
+/// Multiplies the loss by a factor before gradients are computed, and divides the gradients by it. The factor is a power of
+/// two, so it changes bits only where gradients vanish or overflow. A step whose gradients are not all finite is skipped: it
+/// changes no parameter and no tensor of the optimiser, and neither the optimiser nor the schedule counts it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum LossScale {
-    /// Always this factor.
+    /// A constant factor.
     Fixed(f32),
-    /// A factor that is halved by every skipped step, and doubled after so many steps without one.
+    /// A factor that is halved after every skipped step, and doubled after `every` steps without one.
     Dynamic {
         /// The factor of the first step.
         first: f32,
-        /// The steps until it is doubled.
+        /// The number of steps without a skipped one until the factor is doubled.
         every: u64,
     },
 }
@@ -29,7 +29,7 @@ fn invalid<T>(text: String) -> Result<T> {
 }
 
 impl LossScale {
-    /// PyTorch's defaults: 65536 at first, doubled after 2000 steps.
+    /// PyTorch's defaults: the first factor is 65536, and 2000 steps double it.
     pub const DYNAMIC: LossScale = LossScale::Dynamic { first: 65_536.0, every: 2000 };
 
     /// Returns an error unless the factor is a power of two between 2⁻²⁴ and 2²⁴, and the number of steps is not 0.

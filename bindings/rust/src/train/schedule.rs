@@ -3,20 +3,21 @@
 /// How the learning rate changes. Rates are computed in f64.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Schedule {
-    /// It stays.
+    /// The rate is constant.
     Constant,
-    /// It rises from 0 over the first steps, then falls along half a cosine to `end` times itself at the last step, and stays there.
+    /// The rate rises linearly from 0 over the first `warmup` steps. It then falls along half a cosine to `end` times the rate
+    /// at step `steps`, and stays there.
     Cosine {
-        /// The steps of the rise.
+        /// The number of steps of the rise.
         warmup: u64,
         /// The last step of the fall.
         steps: u64,
-        /// What is left of the rate.
+        /// The final rate, as a fraction of the full rate.
         end: f64,
     },
-    /// It is multiplied by `factor` every so many steps.
+    /// The rate is multiplied by `factor` after every `every` steps.
     Steps {
-        /// The distance.
+        /// The number of steps between two changes.
         every: u64,
         /// The factor.
         factor: f64,
@@ -24,7 +25,7 @@ pub enum Schedule {
 }
 
 impl Schedule {
-    /// Returns the factor of the learning rate at a step, the first of which is 1.
+    /// Returns the factor of the learning rate at a step, counted from 1.
     pub fn factor(&self, step: u64) -> f64 {
         match *self {
             Schedule::Constant => 1.0,

@@ -48,14 +48,14 @@ impl Trainer {
         Trainer::with(network, loss, &[], optimizer, None)
     }
 
-    /// As [`Trainer::new`], with results that each step computes too, such as logits: [`Trainer::results`].
+    /// Like [`Trainer::new`], with further results that each step computes, such as logits. [`Trainer::results`] returns them.
     pub fn with_results(network: Network, loss: Value, results: &[Value], optimizer: Optimizer) -> Result<Trainer> {
         Trainer::with(network, loss, results, optimizer, None)
     }
 
-    /// Compiles the training of a network that was recorded for one of `shards` parts of a batch. The gradients of the parts are
-    /// added up in a binary tree over their numbers, so a step's bits do not depend on how many parts are given at once
-    /// ([`Trainer::accumulate`]). `invalid_argument` unless the number is a power of two.
+    /// Compiles the training of a network that was recorded for one shard: a batch is cut into `shards` shards. Their gradients
+    /// are added in a binary tree over the shards' numbers, so a step's bits don't depend on how many shards each call of
+    /// [`Trainer::accumulate`] passes. `invalid_argument` unless `shards` is a power of two.
     pub fn in_shards(network: Network, loss: Value, optimizer: Optimizer, shards: usize) -> Result<Trainer> {
         if !shards.is_power_of_two() {
             return invalid(format!("a batch of {shards} shards; the number must be a power of two"));
@@ -125,11 +125,10 @@ impl Trainer {
         self.whole.memory()
     }
 
-    /// Trains with a batch and returns its loss, from before the step. After an error nothing has changed.
+    /// Trains with a batch and returns the loss before the step. After an error nothing has changed.
     ///
-    /// # Errors
-    /// `invalid_argument` for another number of tensors, or if the loss is not a finite number: the text names the step and the
-    /// first parameter whose new values are not finite. `shape_mismatch` for tensors that the network was not recorded for.
+    /// # Errors `invalid_argument` for a wrong number of tensors, or if the loss is not finite: the text names the step and the
+    /// first parameter whose new values are not finite. `shape_mismatch` if a tensor's shape differs from the recorded one.
     pub fn step(&mut self, batch: &[&Tensor]) -> Result<f32> {
         if !matches!(self.whole, Whole::Once(_)) {
             self.accumulate(batch)?;
@@ -163,12 +162,11 @@ impl Trainer {
         Ok(())
     }
 
-    /// Computes the gradients of the next shards of a batch, one or more of them behind each other in every tensor, and adds them
-    /// up. [`Trainer::apply`] then trains with them.
+    /// Computes the gradients of the next shards of a batch and adds them up. Each tensor holds one or more shards, one after
+    /// another. [`Trainer::apply`] then trains with the sum.
     ///
-    /// # Errors
-    /// `invalid_argument` if the trainer was not made [`in_shards`](Trainer::in_shards), for another number of tensors, or more
-    /// shards than a batch has. `shape_mismatch` for tensors that are no whole shards.
+    /// # Errors `invalid_argument` if the trainer was not made [`in_shards`](Trainer::in_shards), for a wrong number of
+    /// tensors, or for more shards than a batch has. `shape_mismatch` for tensors that don't hold whole shards.
     pub fn accumulate(&mut self, batch: &[&Tensor]) -> Result<()> {
         let (shards, done) = (self.own.len(), self.accumulated());
         if matches!(self.whole, Whole::Once(_)) {
@@ -217,7 +215,7 @@ impl Trainer {
         found.into_iter().try_for_each(|sum| partial.push(sum, |a, b| context.add(a, b)))
     }
 
-    /// The shards whose gradients are added up.
+    /// Returns the number of shards whose gradients are added up so far.
     pub fn accumulated(&self) -> usize {
         match &self.whole {
             Whole::Once(_) => 0,
@@ -225,11 +223,10 @@ impl Trainer {
         }
     }
 
-    /// Trains with the gradients of a whole batch and returns its loss. With ranks, each of them calls it.
+    /// Trains with the gradients of a whole batch and returns its loss. With ranks, every rank calls it.
     ///
-    /// # Errors
-    /// `invalid_argument` if shards are missing, and as [`Trainer::step`]. `io` if a rank is lost: what was accumulated is gone, the
-    /// parameters and the step are as they were, and the trainer must join ranks again.
+    /// # Errors Those of [`Trainer::step`], and `invalid_argument` if shards are missing. `io` if a rank is lost: the
+    /// accumulated gradients are gone, the parameters and the step are unchanged, and the trainer must join ranks again.
     pub fn apply(&mut self) -> Result<f32> {
         let (done, shards) = (self.accumulated(), self.own.len());
         let has = self.has();
@@ -304,7 +301,7 @@ impl Trainer {
         invalid(format!("step {step}: the loss is {loss}; {which}. Nothing has changed"))
     }
 
-    /// Returns the results beside the loss that the last step computed: none before the first one.
+    /// Returns the further results of the last step; none before the first step.
     pub fn results(&self) -> &[Tensor] {
         &self.results
     }
@@ -334,7 +331,7 @@ impl Trainer {
         self.seed
     }
 
-    /// Returns what moves gradients between the ranks, for people, such as `TCP` or `NCCL 2.28.3`: `None` without ranks.
+    /// Returns the name of the transport between the ranks, such as `TCP` or `NCCL 2.28.3`. `None` without ranks.
     pub fn transport(&self) -> Option<String> {
         self.ranks.as_ref().map(|ranks| ranks.name())
     }
@@ -344,7 +341,7 @@ impl Trainer {
         self.whole.first().device()
     }
 
-    /// Returns the order in which an epoch goes through `count` samples: drawn by the seed.
+    /// Returns the order in which an epoch goes through `count` samples. It depends only on the seed and the epoch.
     pub fn order(&self, epoch: u32, count: usize) -> Vec<usize> {
         random::order(self.seed, epoch, count)
     }
@@ -360,7 +357,7 @@ impl Trainer {
         at.map(|at| self.named(&self.states[at])).transpose()
     }
 
-    /// Returns what training gives: the averages, if the optimiser keeps them, else the parameters.
+    /// Returns the trained parameters: the averages if the optimiser keeps them, else the parameters.
     pub fn trained(&self) -> Result<Vec<(String, Tensor)>> {
         Ok(match self.averages()? {
             Some(averages) => averages,

@@ -10,7 +10,7 @@ const Context = @import("../context.zig").Context;
 const Error = enums.Error;
 const Tensor = @import("../tensor.zig").Tensor;
 
-/// An open safetensors file. Opening reads its header; a tensor is read when it is asked for. Threads may share it.
+/// An open safetensors file. Opening reads its header; each tensor is read on request. Threads may share it.
 pub const Weights = struct {
     /// The file's path.
     path: [:0]const u8,
@@ -47,7 +47,7 @@ pub const Weights = struct {
         return std.mem.span(@as([*:0]const u8, out));
     }
 
-    /// Returns whether there is a tensor of a name.
+    /// Returns whether the file has a tensor of this name.
     pub fn contains(self: Weights, name: []const u8) bool {
         const text = joined(self.allocator, name, "") catch return false;
         defer self.allocator.free(text);

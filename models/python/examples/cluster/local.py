@@ -6,7 +6,7 @@ if __name__ == "__main__":  # the workers are processes that import this file
     print(report.rows, "rows in", report.shards, "shards, sha256", report.sha256)
 
     again = cluster.embed("sentences", "embeddings", model="all-MiniLM-L6-v2", keep=["id"], rows_per_shard=10, engine=engine)
-    assert again.computed == () and again.sha256 == report.sha256  # all shards were finished
+    assert again.computed == () and again.sha256 == report.sha256  # nothing was computed again
 
-    # Anybody who has the inputs and the model can check any shard.
+    # With the inputs and the model, any shard can be checked.
     print(cluster.check("sentences", "embeddings", model="all-MiniLM-L6-v2", shards=[0, 3]))

@@ -3,7 +3,7 @@ from adead_models.ray import SentenceEmbedder
 from ray.data import ActorPoolStrategy, DataContext
 
 ray.init("local", num_cpus=2)
-DataContext.get_current().execution_options.preserve_order = True  # otherwise blocks come as they are finished
+DataContext.get_current().execution_options.preserve_order = True  # otherwise blocks arrive in the order of completion
 
 rows = ray.data.read_parquet("sentences").map_batches(
     SentenceEmbedder,

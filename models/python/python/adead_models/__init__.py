@@ -1,8 +1,8 @@
 """Models with the same bits on every device, computed by adead.
 
-``SentenceEncoder`` opens the folder of a model of sentence-transformers, such as all-MiniLM-L6-v2. ``TextGenerator`` opens a language
-model in a GGUF file. ``Trainer`` trains a network with arrays, ``train`` what a job's file says. They raise the errors of the package
-``adead``.
+``SentenceEncoder`` opens the folder of a model of sentence-transformers, such as all-MiniLM-L6-v2. ``TextGenerator`` opens a
+language model in a GGUF file. ``Trainer`` trains a network with arrays. ``train`` runs a training job from a file. They raise the
+errors of the package ``adead``.
 """
 
 from ._convert import ConversionWarning as ConversionWarning

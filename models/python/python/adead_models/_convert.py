@@ -1,4 +1,4 @@
-"""Models as GGUF files."""
+"""Converts models to GGUF files."""
 
 import ctypes
 import os
@@ -28,7 +28,7 @@ _convert.argtypes, _convert.restype = [c_char_p, c_char_p, POINTER(_Options)], c
 
 
 class ConversionWarning(UserWarning):
-    """What the user of a converted model should know, such as a tensor that is stored in another way."""
+    """A note for the user of a converted model, such as a tensor that is stored in another type."""
 
 
 def convert(
@@ -38,14 +38,16 @@ def convert(
     *,
     progress: Callable[[int, int], object] | None = None,
 ) -> None:
-    """Writes a model as the GGUF file ``file``. ``model`` is a folder of Hugging Face, such as SmolLM2-135M-Instruct, or a GGUF file.
+    """Converts a model to the GGUF file ``file``. ``model`` is a Hugging Face folder, such as SmolLM2-135M-Instruct, or a GGUF
+    file.
 
-    ``kind`` is how matrices are stored, all in one way or in llama.cpp's mixtures q4_k_m and q5_k_m; None stores them as a folder has them, and a GGUF file needs a kind. ``progress(written, all)``
-    is told how many values are written; what it raises ends the conversion and is raised here. The file appears when it is complete,
-    and then replaces a file of that name. The same model gives the same bytes everywhere. Warns with ``ConversionWarning``.
+    ``kind`` is the type of stored matrices, or one of llama.cpp's mixtures q4_k_m and q5_k_m. None keeps the types that a folder
+    has; a GGUF file needs a kind. ``progress(written, all)`` receives the number of values written so far, and the total; an
+    exception ends the conversion and is raised here. The file appears when it is complete, and then replaces a file of that name.
+    The same model gives the same bytes on every machine. Warns with ``ConversionWarning``.
 
-    ``adead.IoError`` if a file is missing, can't be read or can't be written, ``adead.InvalidArgumentError`` and
-    ``adead.ShapeMismatchError`` for a malformed model, ``adead.UnsupportedError`` for one of another kind,
+    ``adead.IoError`` if a file is missing, can't be read or can't be written, ``adead.InvalidArgumentError`` or
+    ``adead.ShapeMismatchError`` for a malformed model, ``adead.UnsupportedError`` for another kind of model,
     ``adead.InvalidArgumentError`` for an unknown kind of values and for values that the kind can't hold.
     """
     raised: list[BaseException] = []

@@ -1,4 +1,4 @@
-"""``SentenceEncoder``: sentences in, rows of f32 out."""
+"""``SentenceEncoder``: computes a row of f32 for each sentence."""
 
 import ctypes
 import os
@@ -16,15 +16,15 @@ from ._library import BATCH_AUTO, EncodeOptions, Handle
 
 Rows: TypeAlias = numpy.typing.NDArray[numpy.float32]
 
-# Sentences that are sorted by length at once, at most, and of the first ones, which somebody waits for.
+# The most sentences that are sorted by length at once; fewer at the start, because the caller waits for the first rows.
 _SENTENCES = 4096
 _FIRST = 64
-# Bytes of text after which no more are taken.
+# Bytes of text after which no further sentences are taken.
 _BYTES = 4 << 20
 
 
 class TruncationWarning(UserWarning):
-    """Sentences had more tokens than the model takes, of which the first were used. ``sentences`` has their numbers, from 0."""
+    """Sentences had more tokens than the model takes. Only their first tokens were used. ``sentences`` lists their indices."""
 
     def __init__(self, sentences: list[int], count: int, max_tokens: int) -> None:
         super().__init__(f"cut to {max_tokens} tokens: {len(sentences)} of {count} sentences, sentence {sentences[0]} first")
@@ -34,10 +34,11 @@ class TruncationWarning(UserWarning):
 class SentenceEncoder:
     """A model of sentence-transformers on a device: tokenizer, network, pooling. Threads may share one.
 
-    ``folder`` is the model's, such as all-MiniLM-L6-v2; ``device`` is "auto", "cpu", "cuda:1", "vulkan", "hybrid" or what else
-    ``adead.Context`` takes, and None what ``ADEAD_DEVICE`` or ``adead.toml`` say, else "auto". ``threads`` and ``isa`` are of
-    the CPU. ``precision`` is how the model's matrix products are computed: "fixed24" is as accurate as "f32", "fixed16" is faster. ``adead.IoError`` for a file that is missing, ``adead.InvalidArgumentError`` and ``adead.ShapeMismatchError`` for
-    one that is malformed, ``adead.UnsupportedError`` for a model of another kind.
+    ``folder`` is the model's folder, such as all-MiniLM-L6-v2. ``device`` is "auto", "cpu", "cuda:1", "vulkan", "hybrid" or another
+    device that ``adead.Context`` takes; None is the device of ``ADEAD_DEVICE`` or ``adead.toml``, else "auto". ``threads`` and
+    ``isa`` apply to the CPU. ``precision`` is the precision of the model's matrix products: "fixed24" is as accurate as "f32",
+    "fixed16" is faster. ``adead.IoError`` for a missing file, ``adead.InvalidArgumentError`` or ``adead.ShapeMismatchError`` for a
+    malformed one, ``adead.UnsupportedError`` for another kind of model.
     """
 
     def __init__(
@@ -54,25 +55,25 @@ class SentenceEncoder:
 
     @property
     def width(self) -> int:
-        """How many values an embedding has."""
+        """The number of values in an embedding."""
         return self._opened().width
 
     @property
     def max_tokens(self) -> int:
-        """How many tokens a sentence has at most, the special ones at its ends counted; what is behind them has no effect."""
+        """The most tokens of a sentence, including the special ones at its ends. Further tokens have no effect."""
         return self._opened().max_tokens
 
     @property
     def device(self) -> str:
-        """What it computes on: "cpu", "cuda:0", or several with commas between them."""
+        """The device that computes: "cpu", "cuda:0", or several separated by commas."""
         return self._opened().device
 
     def encode(self, sentences: str | Sequence[str], batch: int | None = None, padded: bool | None = None) -> Rows:
-        """The embeddings: [n, width] for n sentences, in their order, and [width] for a str.
+        """Returns the embeddings: [n, width] for n sentences, in order, and [width] for a str.
 
-        ``batch`` is how many sentences are computed at once at most, ``padded`` whether those are padded to one length; None is
-        what suits the device, and no choice changes a bit. A ``TruncationWarning`` tells of sentences that were cut.
-        ``adead.InvalidArgumentError`` for batches of 0 sentences and a str that has no UTF-8, ``TypeError`` for what is no str.
+        ``batch`` is the most sentences computed at once, and ``padded`` says whether they are padded to one length. None suits the
+        device; neither changes a bit. A ``TruncationWarning`` names sentences that were cut. ``adead.InvalidArgumentError`` for
+        batches of 0 sentences or a str that UTF-8 can't encode, ``TypeError`` unless every sentence is a str.
         """
         handle, options = self._opened(), _options(batch, padded)
         alone = isinstance(sentences, str)
@@ -87,20 +88,19 @@ class SentenceEncoder:
         padded: bool | None = None,
         progress: Callable[[int], object] | None = None,
     ) -> Generator[Rows, None, None]:
-        """Embeds sentences as they come, however many there are: an iterator of arrays [some, width], in their order.
+        """Embeds any number of sentences as they arrive. Returns an iterator of arrays [n, width], in the order of the sentences.
 
-        Some thousand sentences are in memory at once: the next ones are taken, in the thread of who iterates, while a thread of
-        its own computes those before them. ``progress`` is told how many are computed so far, before each array. An exception
-        of ``sentences`` or of ``progress`` ends it and is raised; rows of sentences before it may not have come. Closing the
-        iterator ends it too, when what is under way is computed. Otherwise as ``encode``.
+        A few thousand sentences are in memory at a time. The iterating thread takes the next sentences while a separate thread
+        computes the earlier ones. Before each array, ``progress`` receives the number of sentences computed so far. An exception of
+        ``sentences`` or ``progress`` ends the iterator and is raised; rows of earlier sentences may be missing. Closing the
+        iterator waits for the current computation. Otherwise as ``encode``.
         """
         if isinstance(sentences, str):
             raise TypeError("sentences is one str; a list of it is meant, or encode")
         return _stream(self._opened(), iter(sentences), _options(batch, padded), progress)
 
     def close(self) -> None:
-        """Gives the model's memory back, when calls that are under way have ended; later ones are an error. Closing again does
-        nothing."""
+        """Frees the model's memory after running calls have ended. Later calls are an error. Closing again does nothing."""
         self._handle = None
 
     def __enter__(self) -> "SentenceEncoder":
@@ -129,7 +129,7 @@ def _options(batch: int | None, padded: bool | None) -> EncodeOptions:
 
 
 def _utf8(sentences: Iterable[str], first: int) -> list[bytes]:
-    """Sentences for the library; `first` is the number of the first one."""
+    """Encodes sentences for the library. `first` is the index of the first one."""
     texts: list[bytes] = []
     for sentence in sentences:
         number = first + len(texts)
@@ -144,7 +144,7 @@ def _utf8(sentences: Iterable[str], first: int) -> list[bytes]:
 
 
 def _encode(handle: Handle, texts: list[bytes], options: EncodeOptions) -> tuple[Rows, list[int]]:
-    """The rows, and the numbers of those whose sentences were cut."""
+    """Returns the rows, and the indices of sentences that were cut."""
     rows = numpy.empty((len(texts), handle.width), numpy.float32)
     truncated = (ctypes.c_uint8 * len(texts))()
     handle.encode(texts, options, rows.ctypes.data, truncated)
@@ -152,7 +152,9 @@ def _encode(handle: Handle, texts: list[bytes], options: EncodeOptions) -> tuple
 
 
 def encode_and_count(encoder: SentenceEncoder, sentences: Sequence[str]) -> tuple[Rows, int]:
-    """The embeddings, and how many sentences were cut, without a warning: ``warnings`` are of a process, actors are threads."""
+    """Returns the embeddings and the number of cut sentences, without a warning: ``warnings`` belong to a process, and actors are
+    threads.
+    """
     rows, cut = _encode(encoder._opened(), _utf8(sentences, 0), _options(None, None))  # pyright: ignore[reportPrivateUsage]
     return rows, len(cut)
 
@@ -163,7 +165,7 @@ def _warn(cut: list[int], count: int, max_tokens: int, level: int) -> None:
 
 
 def _windows(sentences: Iterator[str]) -> Iterator[tuple[int, list[bytes]]]:
-    """Sentences that are computed at once, with the number of the first: few at first, then more."""
+    """Yields the sentences to compute at once, with the index of the first one: few at first, then more."""
     first, most = 0, _FIRST
     while True:
         window: list[bytes] = []
@@ -182,7 +184,7 @@ def _windows(sentences: Iterator[str]) -> Iterator[tuple[int, list[bytes]]]:
 def _stream(
     handle: Handle, sentences: Iterator[str], options: EncodeOptions, progress: Callable[[int], object] | None
 ) -> Generator[Rows, None, None]:
-    # While a GPU computes, another thread makes the next window's tokens; on the CPU one takes all cores.
+    # While a GPU computes, another thread tokenizes the next window. On the CPU, one window uses all cores.
     threads = 1 if handle.device == "cpu" else 2
     under_way: deque[tuple[int, Future[tuple[Rows, list[int]]]]] = deque()
 

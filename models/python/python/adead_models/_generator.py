@@ -1,4 +1,4 @@
-"""``TextGenerator``: text in, text out."""
+"""``TextGenerator``: generates text."""
 
 import ctypes
 import json
@@ -19,35 +19,37 @@ Values: TypeAlias = numpy.typing.NDArray[numpy.float32]
 
 
 class Options(TypedDict, total=False):
-    """How text is generated: the keyword arguments of ``generate``, ``stream``, ``chat`` and ``chat_stream``. Without any, the most
-    likely tokens are taken, 512 at most. docs/text-generation.md has the steps of sampling."""
+    """Options for generating text: the keyword arguments of ``generate``, ``stream``, ``chat`` and ``chat_stream``. By default the
+    most likely token is taken each time, for at most 512 tokens. docs/text-generation.md describes the steps of sampling.
+    """
 
     max_tokens: int
-    """The most tokens of an answer; 512 if it is not given."""
+    """The most tokens of an answer; 512 by default."""
     stop: str | Sequence[str]
-    """Texts that end an answer, wherever tokens begin and end. The answer does not contain them."""
+    """Stop texts: one that appears ends the answer, even across tokens, and is not part of it."""
     ignore_end: bool
-    """Whether an answer goes on after tokens that would end it."""
+    """Whether an answer continues after tokens that would end it."""
     json_schema: Mapping[str, object] | bool | str
     """A JSON schema, as a dict or as its text: the answer is JSON that it allows, and ends when the JSON is complete. ``{}`` allows any
     JSON. ``json.loads`` reads the answer, unless ``max_tokens`` cut it off."""
     temperature: float
-    """The factor that flattens the distribution. 0, the default, takes the most likely token; 1 draws by the model's own
-    probabilities."""
+    """The temperature. 0, the default, takes the most likely token; 1 samples by the model's own probabilities; more flattens the
+    distribution.
+    """
     top_k: int
-    """The most tokens to draw from; 0, the default, is all."""
+    """The number of most likely tokens to sample from; 0, the default, is all."""
     top_p: float
-    """The probability that the tokens to draw from reach together, 0 to 1; 1, the default, is all."""
+    """Sample from the most likely tokens whose probabilities together reach this, 0 to 1; 1, the default, is all tokens."""
     min_p: float
-    """The least probability of a token to draw from, as a part of the most likely token's, 0 to 1; 0, the default, is all."""
+    """The least probability of a token to sample, as a fraction of the most likely token's, 0 to 1; 0, the default, is all tokens."""
     repeat_penalty: float
-    """The penalty of recent tokens; 1, the default, is none."""
+    """The penalty for recent tokens; 1, the default, is none."""
     repeat_last: int
-    """How many of the last tokens are recent, the prompt's included; 64 if it is not given."""
+    """How many of the last tokens count as recent, including the prompt's; 64 by default."""
     seed: int
-    """The seed of the random numbers, 0 to 2**64 - 1; 0 if it is not given."""
+    """The seed of the random numbers, 0 to 2**64 - 1; 0 by default."""
     sequence: int
-    """The number of the sequence; 0 if it is not given. Sequences of one seed draw different numbers."""
+    """The number of the sequence; 0 by default. Sequences with the same seed and different numbers draw different random numbers."""
 
 
 @dataclass(frozen=True)
@@ -57,17 +59,19 @@ class Generation:
     text: str
     """The text, without the prompt."""
     tokens: list[int]
-    """Its tokens. If a token ended it, that one is the last. Tokens of a stop text are here, and not in the text."""
+    """Its tokens, including the token that ended it, if one did. Tokens of a stop text are included here, but not in the text."""
     finish: Finish | None
-    """Why it ended: the model ended it ("end"), a stop text came ("stop"), it has ``max_tokens`` tokens ("max_tokens"), or it filled
-    the context ("context_full"). None before its end."""
+    """Why it ended: the model ended it ("end"), a stop text appeared ("stop"), it reached ``max_tokens`` tokens ("max_tokens"), or
+    it filled the context ("context_full"). None before its end.
+    """
     prompt_tokens: int
     """The number of the prompt's tokens."""
 
 
 class TextStream:
-    """A text that is generated piece by piece: an iterator of str. A piece is not empty and may have several tokens. Work is done by
-    the thread that asks for the next piece, and the GIL is released meanwhile."""
+    """Iterates over the pieces of a text while it is generated. A piece is a str that is not empty and may have several tokens. The
+    thread that asks for the next piece computes it, without the GIL.
+    """
 
     def __init__(self, handle: StreamHandle) -> None:
         """``TextGenerator.stream`` makes it."""
@@ -86,14 +90,14 @@ class TextStream:
 
     @property
     def generation(self) -> Generation:
-        """What is generated so far; all of it behind the last piece. ``adead.InvalidArgumentError`` if the stream is closed."""
+        """The text generated so far. After the last piece it is complete. ``adead.InvalidArgumentError`` if the stream is closed."""
         with self._lock:
             if self._handle is None:
                 raise adead.InvalidArgumentError("the stream is closed")
             return Generation(*self._handle.generation())
 
     def close(self) -> None:
-        """Gives the memory back. No piece comes afterwards. Closing again does nothing."""
+        """Frees the memory, and ends the stream. Closing again does nothing."""
         with self._lock:
             self._handle = None
 
@@ -105,17 +109,17 @@ class TextStream:
 
 
 class TextGenerator:
-    """A model that writes text, in a GGUF file. Threads may share one.
+    """A language model in a GGUF file, which generates text. Threads may share one.
 
-    ``device`` is "cpu", "cuda:1", "vulkan" or what else ``adead.Context`` takes, and None what ``ADEAD_DEVICE`` or ``adead.toml``
-    say, else "cpu". ``threads`` are of the CPU. ``context_length`` is the most tokens of a sequence, prompt and answer together;
-    None is what the file says, the largest number too. ``chunk`` is how many tokens are computed at once at most; None is 512 on the CPU
-    and 2,048 on a GPU.
-    ``map`` maps the file instead of reading it: it must not change while the generator lives. ``progress(computed, all)`` is told how
-    many tokens of a prompt are computed, after each chunk; what it raises is raised by the call. No choice changes a bit of a text.
+    ``device`` is "cpu", "cuda:1", "vulkan" or another device that ``adead.Context`` takes; None is the device of ``ADEAD_DEVICE``
+    or ``adead.toml``, else "cpu". ``threads`` is the number of CPU threads. ``context_length`` is the most tokens of a sequence,
+    prompt and answer together; the file's is the default and the maximum. ``chunk`` is the most tokens computed at once; None is
+    512 on the CPU and 2,048 on a GPU. ``map`` maps the file instead of reading it: the file must not change while the generator
+    lives. After each chunk of a prompt, ``progress(computed, all)`` receives the number of tokens computed so far, and the total;
+    the call raises its exceptions. None of these changes a bit of a text.
 
-    ``adead.IoError`` for a file that is missing, ``adead.InvalidArgumentError`` and ``adead.ShapeMismatchError`` for one that is
-    malformed, ``adead.UnsupportedError`` for a model of another kind.
+    ``adead.IoError`` for a missing file, ``adead.InvalidArgumentError`` or ``adead.ShapeMismatchError`` for a malformed one,
+    ``adead.UnsupportedError`` for another kind of model.
     """
 
     def __init__(
@@ -144,12 +148,12 @@ class TextGenerator:
 
     @property
     def vocabulary(self) -> int:
-        """The number of different tokens."""
+        """The number of tokens in the vocabulary."""
         return self._opened().vocabulary
 
     @property
     def width(self) -> int:
-        """The number of values of an embedding."""
+        """The number of values in an embedding."""
         return self._opened().width
 
     @property
@@ -159,21 +163,21 @@ class TextGenerator:
 
     @property
     def device(self) -> str:
-        """What it computes on: "cpu" or "cuda:0"."""
+        """The device that computes: "cpu" or "cuda:0"."""
         return self._opened().device
 
     def generate(self, prompt: str, **options: Unpack[Options]) -> Generation:
         """Generates the text that follows a prompt. ``options`` are those of ``Options``. Ctrl-C ends it between two pieces.
 
-        ``adead.InvalidArgumentError`` for a prompt without tokens or with more than the context length, and for options outside
-        their ranges.
+        ``adead.InvalidArgumentError`` if the prompt has no tokens or more than the context length, or an option is outside its
+        range.
         """
         return _whole_text(self.stream(prompt, **options))
 
     def generate_batch(self, prompts: Sequence[str], **options: Unpack[Options]) -> list[Generation]:
-        """Generates the texts that follow several prompts at once, which is faster than one by one. Each has the bits that it has
-        alone, with the number of its sequence: ``sequence`` plus the number of its prompt. Otherwise as ``generate``; Ctrl-C waits for
-        the end."""
+        """Generates the texts that follow several prompts at once, which is faster than one by one. Each text has the same bits as
+        alone. Prompt i uses the sequence number ``sequence`` + i. Otherwise as ``generate``; Ctrl-C waits for the end.
+        """
         handle = self._opened()
         # A str is a sequence of its characters.
         if isinstance(prompts, str):
@@ -187,7 +191,7 @@ class TextGenerator:
         return TextStream(handle.stream(prompt, _options(options)))
 
     def chat(self, messages: Sequence[Mapping[str, str]], **options: Unpack[Options]) -> Generation:
-        """Generates an answer to messages, which the model's chat template writes as a prompt. Each has a "role" ("system", "user",
+        """Generates an answer to messages. The model's chat template makes the prompt. Each message has a "role" ("system", "user",
         "assistant") and a "content". Otherwise as ``generate``.
 
         ``adead.UnsupportedError`` if the file has no chat template, ``adead.InvalidArgumentError`` if the template refuses the
@@ -201,31 +205,35 @@ class TextGenerator:
         return TextStream(handle.chat([_message(*numbered) for numbered in enumerate(messages)], _options(options)))
 
     def tokenize(self, text: str) -> list[int]:
-        """The tokens of a text. The text of a special token, such as ``<|im_start|>``, becomes that token. A first token (bos) and a
-        last one (eos) are added if the file says so."""
+        """Returns the tokens of a text. The text of a special token, such as ``<|im_start|>``, becomes that token. The file decides
+        whether a first token (bos) and a last one (eos) are added.
+        """
         return self._opened().tokenize(text)
 
     def detokenize(self, tokens: Sequence[int]) -> str:
-        """The text of tokens. Special tokens have none; bytes that are not UTF-8 become U+FFFD."""
+        """Returns the text of tokens. Special tokens have no text. Bytes that are not UTF-8 become U+FFFD."""
         return self._opened().detokenize(tokens)
 
     def perplexity(self, text: str) -> float:
-        """e to the mean of the negative ``logprobs`` of a text. One that exceeds the context length is cut into parts of that
-        length. ``adead.InvalidArgumentError`` for fewer than two tokens."""
+        """Returns the perplexity of a text: e to the mean of its negative ``logprobs``. A text beyond the context length is cut
+        into parts of that length. ``adead.InvalidArgumentError`` for fewer than two tokens.
+        """
         return self._opened().perplexity(text)
 
     def logprobs(self, tokens: Sequence[int]) -> Values:
-        """The logarithm of the probability of each token but the first, given those before it: [n - 1] for n tokens.
-        ``adead.InvalidArgumentError`` without tokens, for more than the context length, and for one outside the vocabulary."""
+        """Returns the log-probability of each token except the first, given the tokens before it: [n - 1] for n tokens.
+        ``adead.InvalidArgumentError`` if there are no tokens or more than the context length, or one is outside the vocabulary.
+        """
         return self._opened().logprobs(tokens)
 
     def embed(self, text: str) -> Values:
-        """The mean of the last hidden states of a text's tokens: [width]. Those of ``SentenceEncoder`` say more about meaning."""
+        """Returns the mean of the last hidden states of a text's tokens: [width]. To compare meanings, use ``SentenceEncoder``."""
         return self._opened().embed(text)
 
     def close(self) -> None:
-        """Gives the model's memory back, when calls and streams that are under way have ended; later calls are an error. Closing
-        again does nothing."""
+        """Frees the model's memory after running calls and streams have ended. Later calls are an error. Closing again does
+        nothing.
+        """
         self._handle = None
 
     def __enter__(self) -> "TextGenerator":
@@ -254,14 +262,14 @@ def _whole_text(stream: TextStream) -> Generation:
 
 
 def _whole(name: str, number: int, least: int, most: int = (1 << 8 * ctypes.sizeof(ctypes.c_size_t)) - 1) -> int:
-    """A number for the library: ctypes would cut it without a word."""
+    """Checks a number for the library: ctypes would truncate it silently."""
     if not least <= number <= most:
         raise adead.InvalidArgumentError(f"{name} is {number}; it must be from {least} to {most}")
     return number
 
 
 def _options(given: Options) -> GenerateOptions:
-    """Options for the library; they hold what they point to."""
+    """Returns options for the library, which keep alive what they point to."""
     unknown = given.keys() - Options.__annotations__.keys()
     if unknown:
         raise TypeError(f"unknown option {min(unknown)!r}; known are {', '.join(Options.__annotations__)}")

@@ -1,4 +1,4 @@
-"""``train``: jobs, files that say what to train."""
+"""``train``: runs training jobs, which files describe."""
 
 import ctypes
 import os
@@ -17,7 +17,7 @@ class Step:
     """A step of a job."""
 
     epoch: int
-    """The epoch, from 1 on."""
+    """The epoch, counted from 1."""
     step: int
     """The number of steps so far, of ``steps``."""
     steps: int
@@ -30,25 +30,25 @@ class Epoch:
     """An epoch of a job."""
 
     epoch: int
-    """Its number, from 1 on."""
+    """Its number, counted from 1."""
     loss: float
     """The mean loss of its batches."""
     held_out_loss: float
-    """The mean loss of the samples that are held out."""
+    """The mean loss of the held-out samples."""
     accuracy: float
-    """The part of them whose most likely class is the right one."""
+    """The fraction of the held-out samples whose most likely class is the right one."""
     seconds: float
-    """Its duration, with the measurement."""
+    """Its duration, including its evaluation."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a job gave."""
+    """The result of a job."""
 
     epochs: list[Epoch]
     """The epochs of this run; none on a rank above 0."""
     steps: int
-    """The number of steps, those before a checkpoint included."""
+    """The number of steps, including those before a checkpoint."""
     sha256: str
     """The SHA-256 of the trained parameters."""
     device: str
@@ -66,11 +66,12 @@ def train(
     patience: float = 300.0,
     progress: Callable[[Step | Epoch], object] | None = None,
 ) -> Outcome:
-    """Trains what a job's file says: a TOML file, which docs/training.md describes.
+    """Runs a training job from a TOML file, which docs/training.md describes.
 
-    ``resume`` continues from the job's checkpoint, if there is one. ``epochs`` replaces the job's. ``ranks`` and ``patience`` are as for
-    ``Trainer.join``; None trains alone. ``progress`` is told of each ``Step`` and each ``Epoch``; what it raises ends the job and is
-    raised. ``adead.IoError`` and ``adead.InvalidArgumentError`` for a job, data or a checkpoint that can't be read or is malformed.
+    ``resume`` continues from the job's checkpoint, if it exists. ``epochs`` replaces the job's number of epochs. ``ranks`` and
+    ``patience`` are as for ``Trainer.join``; None trains alone. ``progress`` receives each ``Step`` and each ``Epoch``; an
+    exception ends the job and is raised. ``adead.IoError`` or ``adead.InvalidArgumentError`` if the job, its data or a checkpoint
+    can't be read or is malformed.
     """
     if epochs is not None and not 0 < epochs < 1 << 32:
         raise adead.InvalidArgumentError(f"epochs is {epochs}; it is at least 1")

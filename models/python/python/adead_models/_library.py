@@ -82,7 +82,7 @@ def destroys(name: str) -> Callable[[c_void_p], None]:
 
 
 def context_options(isa: str | None, threads: int | None, precision: str) -> ContextOptions:
-    """How a device is opened. ``adead.InvalidArgumentError`` for no threads and for an unknown precision."""
+    """Returns the options for opening a device. ``adead.InvalidArgumentError`` for 0 threads or an unknown precision."""
     if threads is not None and threads < 1:
         raise adead.InvalidArgumentError(f"threads is {threads}; there is 1 at least")
     if precision not in PRECISIONS:
@@ -92,7 +92,7 @@ def context_options(isa: str | None, threads: int | None, precision: str) -> Con
 
 
 class Handle:
-    """An encoder of the library. It is destroyed when nobody has it any more, and who makes a call has it."""
+    """An encoder of the library. It is destroyed with its last reference; each call holds one."""
 
     def __init__(self, folder: str, device: str | None, isa: str | None, threads: int | None, precision: str) -> None:
         options = context_options(isa, threads, precision)
@@ -107,7 +107,7 @@ class Handle:
         self.width, self.max_tokens, self.device = width.value, most.value, text_of(device_name.value)
 
     def encode(self, texts: list[bytes], options: EncodeOptions, rows: int, truncated: "ctypes.Array[c_uint8]") -> None:
-        """Writes rows of ``self.width`` f32 for each text to the address ``rows``. The GIL is given up."""
+        """Writes a row of ``self.width`` f32 for each text to the address ``rows``. Releases the GIL."""
         count = len(texts)
         pointers, lengths = (c_char_p * count)(*texts), (c_size_t * count)(*map(len, texts))
         check(_encode(self._pointer, pointers, lengths, count, options, rows, count * self.width, truncated))

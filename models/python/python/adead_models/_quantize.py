@@ -1,4 +1,4 @@
-"""Values as quantised blocks of GGUF's formats."""
+"""Encodes values as quantised blocks of GGUF's formats."""
 
 import ctypes
 from ctypes import POINTER, c_int32, c_size_t, c_void_p
@@ -21,14 +21,14 @@ _quantize.restype = c_int32
 
 
 def quantize(array: numpy.typing.ArrayLike, format: BlockFormat) -> "numpy.typing.NDArray[numpy.uint8]":
-    """Writes the rows of an array ``[..., K]`` of f32 or f16 as quantised blocks, uint8 ``[..., bytes of a row]``.
+    """Encodes the rows of an array ``[..., K]`` of f32 or f16 as quantised blocks, uint8 ``[..., bytes of a row]``.
 
     The result is what ``adead.quantized_matmul`` takes as its second operand, and what a GGUF file stores. The same values give the
-    same bytes everywhere. K must be a multiple of 32, of 256 for ``q4_k``, ``q5_k`` and ``q6_k``.
+    same bytes on every machine. K must be a multiple of 32, of 256 for ``q4_k``, ``q5_k`` and ``q6_k``.
 
     Raises ``adead.ShapeMismatchError`` for another K, ``adead.DtypeMismatchError`` for elements of another type,
     ``adead.InvalidArgumentError`` for an unknown format, with the position of a value that is NaN or infinite, and for a block
-    whose scale is beyond 65504.
+    whose scale exceeds 65504.
     """
     if format not in _FORMATS:
         raise adead.InvalidArgumentError(f"format is {format!r}; it must be one of {', '.join(_FORMATS)}")
@@ -43,7 +43,7 @@ def quantize(array: numpy.typing.ArrayLike, format: BlockFormat) -> "numpy.typin
     values = numpy.ascontiguousarray(given, numpy.float32)
     code, size = _FORMATS.index(format), c_size_t()
     check(_quantize(None, values.size, code, None, 0, size))
-    # Of an array without rows, too, a row has so many bytes.
+    # The size of a row, also for an array without rows.
     row = c_size_t()
     check(_quantize(None, values.shape[-1], code, None, 0, row))
     blocks = numpy.empty((*values.shape[:-1], row.value), numpy.uint8)

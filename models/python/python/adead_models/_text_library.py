@@ -101,8 +101,7 @@ def _array(tokens: Sequence[int]) -> "ctypes.Array[c_uint32]":
 
 
 class Handle:
-    """A generator of the library. It is destroyed when nobody has it any more, and who makes a call has it. The GIL is given up
-    during calls."""
+    """A generator of the library. It is destroyed with its last reference; each call holds one. Calls release the GIL."""
 
     context_length: int
     vocabulary: int
@@ -216,7 +215,7 @@ class StreamHandle:
 
 
 def _parts_of(pointer: c_void_p) -> tuple[str, list[int], Finish | None, int]:
-    """Text, tokens, finish and the number of the prompt's tokens of a generation, which is destroyed."""
+    """Returns text, tokens, finish and the number of the prompt's tokens of a generation, and destroys it."""
     try:
         text, length = c_void_p(), c_size_t()
         tokens, count, finish, prompt = _tokens(), c_size_t(), c_int32(), c_size_t()

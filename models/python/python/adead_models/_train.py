@@ -44,16 +44,16 @@ Values: TypeAlias = numpy.typing.NDArray[numpy.float32]
 
 @dataclass(frozen=True)
 class Measured:
-    """What was measured with samples."""
+    """The result of ``Trainer.evaluate``."""
 
     loss: float
     """The mean loss."""
     accuracy: float
-    """The part of the samples whose most likely class is the right one."""
+    """The fraction of the samples whose most likely class is the right one."""
 
 
 def _find_nccl() -> None:
-    """Names the NCCL of the package nvidia-nccl, if it is installed and the environment names no other."""
+    """Sets ``ADEAD_NCCL`` to the library of the package nvidia-nccl, if that is installed and the variable is not set."""
     try:
         package = importlib.util.find_spec("nvidia.nccl")
     except ModuleNotFoundError:
@@ -65,21 +65,22 @@ def _find_nccl() -> None:
 
 
 class Trainer:
-    """A network in training. The weights are a function of the description and the samples: they have the same bits on every
-    device, with every number of threads, and in every language.
+    """A network in training. The weights depend only on the description and the samples: they have the same bits on every device,
+    with every number of threads, and in every language.
 
-    ``model`` is a list of layers, such as ``["flatten", {"linear": 256}, "relu", {"linear": 10}]``, or a dict as a job's
-    ``[model]``; ``optimizer`` is a dict as a job's ``[optimizer]``, such as ``{"kind": "adam", "rate": 0.001}``. docs/training.md has
-    all layers and keys. ``input`` is the shape of a sample, which a ``gpt`` need not be given. ``loss`` is "cross_entropy", whose
-    targets are classes (int64), "mse" or "binary_cross_entropy", whose targets are float32 and have the shape of the outputs.
-    ``batch`` is the number of samples of a step, ``shards`` the number of parts of a batch whose gradients are added up in a tree,
-    ``seed`` that of parameters, dropout and the order of samples. ``steps`` is the length of the whole training, which a schedule
-    needs. ``storage`` is the type that values between layers are rounded to, and ``loss_scale`` the factor of the loss from which
-    gradients are computed: a power of two or "dynamic". With ``recompute`` the backward pass computes values of layers again instead of
-    keeping them: less memory, the same bits. ``device``, ``threads``, ``isa`` and ``precision`` are as for ``SentenceEncoder``.
+    ``model`` is a list of layers, such as ``["flatten", {"linear": 256}, "relu", {"linear": 10}]``, or a dict like a job's
+    ``[model]``. ``optimizer`` is a dict like a job's ``[optimizer]``, such as ``{"kind": "adam", "rate": 0.001}``. docs/training.md
+    lists all layers and keys. ``input`` is the shape of a sample; omit it for a ``gpt``. ``loss`` is "cross_entropy", whose targets
+    are classes (int64), "mse" or "binary_cross_entropy", whose targets are float32 and have the shape of the outputs. ``batch`` is
+    the number of samples in a step. ``shards`` is the number of parts of a batch, whose gradients are added in a tree. ``seed``
+    determines parameters, dropout and the order of samples. ``steps`` is the number of steps of the whole training, which a
+    schedule needs. ``storage`` is the type to which values between layers are rounded. ``loss_scale`` is the factor of the loss
+    before gradients are computed: a power of two or "dynamic". With ``recompute`` the backward pass computes values of layers again
+    instead of keeping them: it takes less memory and gives the same bits. ``device``, ``threads``, ``isa`` and ``precision`` are as
+    for ``SentenceEncoder``.
 
-    ``adead.InvalidArgumentError`` and ``adead.ShapeMismatchError`` for a description that makes no network. Threads may share a
-    trainer: one call at a time computes.
+    ``adead.InvalidArgumentError`` or ``adead.ShapeMismatchError`` if the description does not define a network. Threads may share a
+    trainer; their calls run one after another.
     """
 
     def __init__(
@@ -140,7 +141,7 @@ class Trainer:
         return info
 
     def _array(self, values: Array, which: int) -> tuple["numpy.typing.NDArray[Any]", int]:
-        """Samples or targets as the library takes them, and how many there are."""
+        """Returns samples or targets in the form that the library takes, and their number."""
         name, dtype, size = ("x", "targets")[which], self._dtypes[which], self._sizes[which]
         array = numpy.asarray(values)
         if array.dtype != dtype:
@@ -166,7 +167,7 @@ class Trainer:
 
     @property
     def batch(self) -> int:
-        """The number of samples of a step."""
+        """The number of samples in a step."""
         return int(self._info().batch)
 
     @property
@@ -175,10 +176,10 @@ class Trainer:
         return text_of(self._info().device)
 
     def step(self, x: Array, targets: Array) -> float:
-        """Trains with one batch and returns its loss, from before the step.
+        """Trains with one batch and returns the loss before the step.
 
-        ``adead.ShapeMismatchError`` for another number of samples than the batch, ``adead.InvalidArgumentError`` for a class that does
-        not exist and for a loss that is not finite. Then nothing has changed.
+        ``adead.ShapeMismatchError`` unless the number of samples is ``batch``; ``adead.InvalidArgumentError`` for a class that does
+        not exist, or a loss that is not finite. After an error nothing has changed.
         """
         (samples, wanted, count), loss = self._pair(x, targets), c_float()
         with self._lock:
@@ -188,11 +189,11 @@ class Trainer:
     def fit(
         self, x: Array, targets: Array, epochs: int = 1, progress: Callable[[int, int, float], object] | None = None
     ) -> float:
-        """Trains with all samples ``epochs`` times, in an order that the seed draws for each epoch, and returns the mean loss of the
-        last epoch. Samples that don't fill a batch wait for the next epoch.
+        """Trains with all samples ``epochs`` times, in an order that the seed determines for each epoch, and returns the mean loss
+        of the last epoch. Samples that don't fill a batch are skipped in that epoch.
 
-        ``progress(epoch, step, loss)`` is told of each step; what it raises ends the training and is raised. Errors are those of
-        ``step``; steps before an error are made.
+        ``progress(epoch, step, loss)`` is called after each step; an exception ends the training and is raised. Errors are those of
+        ``step``; steps before an error keep their effect.
         """
         samples, wanted, count = self._pair(x, targets)
         if not 0 < epochs < 1 << 32:
@@ -209,8 +210,8 @@ class Trainer:
         return loss.value
 
     def predict(self, x: Array) -> Values:
-        """What the network computes for samples: [n, …] for n of them, one row each. It uses the averages of the parameters, where the
-        optimiser keeps them."""
+        """Returns the network's outputs for n samples: [n, …]. Uses the averages of the parameters if the optimiser keeps averages.
+        """
         samples, count = self._array(x, 0)
         out = numpy.empty((count, self._outputs), numpy.float32)
         with self._lock:
@@ -218,14 +219,16 @@ class Trainer:
         return out
 
     def evaluate(self, x: Array, targets: Array) -> Measured:
-        """Measures samples with their classes. ``adead.UnsupportedError`` for a loss without classes."""
+        """Computes the mean loss and the accuracy on samples with known classes. ``adead.UnsupportedError`` for a loss without
+        classes.
+        """
         (samples, wanted, count), loss, accuracy = self._pair(x, targets), c_double(), c_double()
         with self._lock:
             check(trainer_evaluate(self._opened(), samples.ctypes.data, wanted.ctypes.data, count, loss, accuracy))
         return Measured(loss.value, accuracy.value)
 
     def parameters(self) -> dict[str, Values]:
-        """Copies of the parameters by name: the averages, where the optimiser keeps them."""
+        """Returns copies of the parameters by name; their averages, if the optimiser keeps averages."""
         count, found = c_size_t(), dict[str, Values]()
         with self._lock:
             check(trainer_count(self._opened(), count))
@@ -238,43 +241,43 @@ class Trainer:
         return found
 
     def sha256(self) -> str:
-        """The SHA-256 of the parameters in the order of their names: float32, little endian. ``adead train`` prints it too."""
+        """Returns the SHA-256 of the parameters in the order of their names: float32, little endian. ``adead train`` prints it too."""
         text = ctypes.create_string_buffer(65)
         with self._lock:
             check(trainer_sha256(self._opened(), text, 65))
         return text_of(text.value)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes parameters, optimiser and step to a safetensors file, which replaces an older one at once."""
+        """Writes parameters, optimiser and step to a safetensors file, atomically."""
         with self._lock:
             check(trainer_save(self._opened(), argument(os.fspath(path))))
 
     def load(self, path: str | os.PathLike[str]) -> None:
-        """Continues from a file of ``save``: the next steps have the bits that they would have had there.
+        """Continues from a file of ``save``. The next steps have the same bits as without the interruption.
 
-        ``adead.IoError``, ``adead.InvalidArgumentError`` and ``adead.ShapeMismatchError`` for a file that can't be read or belongs to
-        another training.
+        ``adead.IoError``, ``adead.InvalidArgumentError`` or ``adead.ShapeMismatchError`` if the file can't be read or belongs to
+        another network or optimiser.
         """
         with self._lock:
             check(trainer_load(self._opened(), argument(os.fspath(path))))
 
     def join(self, place: str = "env", patience: float = 300.0) -> None:
-        """Trains together with other processes from here on.
+        """Joins other processes, which then train together.
 
-        ``place`` is the rank of this one: "0/4@host:29500" for rank 0 of 4, with the address on which rank 0 waits, or "env" for what
-        torchrun, Open MPI, MPICH or Slurm says. All ranks take the parameters and the step of rank 0. Then each makes the same calls
-        with the same samples, and computes its part of every batch. ``patience`` is how many seconds a rank may take to come, and to
-        compute its part of a step. Gradients go through NCCL where every rank computes on an NVIDIA GPU of its own and finds the
-        library: the file that the variable ``ADEAD_NCCL`` names, that of the package ``nvidia-nccl``, or the system's. Otherwise they go
-        over TCP. ``adead.IoError`` if one does not come or is lost, ``adead.InvalidArgumentError`` if there are more
-        ranks than shards, or the ranks' trainings differ.
+        ``place`` names this process's rank: "0/4@host:29500" is rank 0 of 4, and rank 0 listens on that address. "env" reads the
+        variables of torchrun, Open MPI, MPICH or Slurm. All ranks receive the parameters and the step of rank 0. After joining,
+        each rank makes the same calls with the same samples, and computes its part of every batch. ``patience`` is how many seconds
+        a rank may take to connect, and to compute its part of a step. If every rank has its own NVIDIA GPU and finds NCCL,
+        gradients go through NCCL: the file that the variable ``ADEAD_NCCL`` names, that of the package ``nvidia-nccl``, or the
+        system's. Otherwise they go over TCP. ``adead.IoError`` if a rank does not connect or is lost,
+        ``adead.InvalidArgumentError`` if there are more ranks than shards, or the ranks' trainers differ.
         """
         _find_nccl()
         with self._lock:
             check(trainer_join(self._opened(), argument(place), patience))
 
     def close(self) -> None:
-        """Gives the memory back. Later calls are an error. Closing again does nothing."""
+        """Frees the memory. Later calls are an error. Closing again does nothing."""
         with self._lock:
             if self._pointer is not None:
                 self._pointer = None

@@ -28,10 +28,10 @@ __all__ = ["DaskEngine", "SentenceEmbedder", "TextWriter", "embed_frame", "gener
 class DaskEngine:
     """Computes shards in actors of a Dask cluster, one on each of its workers.
 
-    ``client`` is a ``distributed.Client``. ``workers`` is the number of actors; None is one for each worker that the cluster has when
-    the job begins. Workers that come later are used if there are fewer than ``workers``. ``threads`` are those of an actor; None is
-    the number of threads of the Dask worker. ``resources`` are Dask's, such as ``{"GPU": 1}``. A job without any worker waits
-    ``patience`` seconds for one.
+    ``client`` is a ``distributed.Client``. ``workers`` is the number of actors; None is one for each worker that the cluster has
+    when the job begins. Workers that come later are used if there are fewer than ``workers``. ``threads`` is the number of threads
+    of an actor; None is that of the Dask worker. ``resources`` are Dask's, such as ``{"GPU": 1}``. A job waits up to ``patience``
+    seconds for its first worker.
     """
 
     client: Any
@@ -101,7 +101,7 @@ class DaskWorkers:
         return name
 
     def _started(self, future: Any, free: set[str], until: float) -> Any:
-        """Waits for an actor. None if it waits for workers that are all gone: Dask may then keep it waiting for good."""
+        """Waits for an actor. Returns None if it waits for workers that are all gone: Dask might then keep it waiting forever."""
         while True:
             try:
                 return future.result(timeout=1)
@@ -184,8 +184,9 @@ def embed_frame(
 ) -> Any:
     """Adds embeddings to a Dask data frame, partition by partition: a column ``output`` of Arrow's type list<float>.
 
-    The result is lazy, and has the rows and partitions of ``frame``. Each process opens the model once. Partitions don't change a bit.
-    ``adead.InvalidArgumentError`` if the frame has no ``column``; when it computes, for a row that has no str there.
+    The result is lazy, and has the rows and partitions of ``frame``. Each process opens the model once. The partitions don't change
+    a bit. ``adead.InvalidArgumentError`` if the frame has no ``column``, and, during the computation, for a row without a str in
+    it.
     """
     column_of(dict.fromkeys(frame.columns), column)
     pandas, pa = extra("pandas", "dask"), extra("pyarrow", "dask")
@@ -214,8 +215,8 @@ def generate_frame(
     threads: int | None = None,
     **options: Unpack[Options],
 ) -> Any:
-    """Adds texts that follow prompts to a Dask data frame, partition by partition: the columns ``output``, ``output`` with ``_tokens``
-    and ``output`` with ``_finish`` behind it.
+    """Adds texts that follow prompts to a Dask data frame, partition by partition: the columns named ``output``, ``output`` plus
+    ``_tokens`` and ``output`` plus ``_finish``.
 
     ``sequence_column`` and ``options`` are those of ``TextWriter``. Otherwise as ``embed_frame``.
     """

@@ -22,8 +22,8 @@ __all__ = ["RayEngine", "SentenceEmbedder", "TextWriter"]
 class RayEngine:
     """Computes shards in actors of the Ray cluster that ``ray.init`` connected to.
 
-    Each actor takes ``num_cpus`` CPUs and ``num_gpus`` GPUs, and computes with ``num_cpus`` threads. Ray shows it its own GPUs only, so
-    ``device="cuda"`` is the right one. ``resources`` are others of Ray's, such as ``{"node:10.0.0.7": 0.01}``.
+    Each actor takes ``num_cpus`` CPUs and ``num_gpus`` GPUs, and computes with ``num_cpus`` threads. Each actor sees only its own
+    GPUs, so use ``device="cuda"``. ``resources`` are further Ray resources, such as ``{"node:10.0.0.7": 0.01}``.
     """
 
     workers: int = 1

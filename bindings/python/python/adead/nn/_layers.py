@@ -130,7 +130,7 @@ class GELU(_Layer):
 
 
 class Sequential:
-    """Applies layers one after another. A layer is one of this module, or any function of a tensor."""
+    """Applies layers one after another. A layer is one of this module's, or any function of a tensor."""
 
     def __init__(self, *layers: _Callable) -> None:
         self.layers: tuple[_Callable, ...] = layers

@@ -1,15 +1,16 @@
 //! Several processes that train one network.
 //!
-//! A batch is cut into shards ([`Trainer::in_shards`](super::Trainer::in_shards)). Each process, a rank, computes the gradients of
-//! neighbouring shards, and [`Trainer::join`](super::Trainer::join) makes them add up their sums in the tree over the shards'
-//! numbers. A [`Transport`] only moves bytes, so the weights have the same bits with any number of ranks, on any devices.
+//! A batch is cut into shards ([`Trainer::in_shards`](super::Trainer::in_shards)). Each process, a rank, computes the gradients
+//! of neighbouring shards. After [`Trainer::join`](super::Trainer::join), the ranks add their sums in a binary tree over the
+//! shards' numbers. A [`Transport`] only moves bytes, so the weights have the same bits with any number of ranks, on any
+//! devices.
 //!
 //! ```
 //! use adead::train::ranks::{Place, Tcp};
 //! use std::time::Duration;
 //!
 //! # fn main() -> adead::Result<()> {
-//! // Rank 0 of 1: a training with four ranks says 0/4 to 3/4, with the address of rank 0.
+//! // Rank 0 of 1. Four ranks use 0/4 to 3/4, all with the address of rank 0.
 //! let place: Place = "0/1@127.0.0.1:29500".parse()?;
 //! let ranks = Tcp::connect(&place, Duration::from_secs(60))?;
 //! # Ok(())
@@ -28,18 +29,18 @@ use adead_core::{Context, DType, Error, Result, Status, Tensor};
 
 /// Moves bytes between the ranks of a training.
 pub trait Transport: Send {
-    /// The number of this rank, from 0 on.
+    /// Returns the number of this rank, counted from 0.
     fn rank(&self) -> usize;
 
-    /// The number of ranks.
+    /// Returns the number of ranks.
     fn size(&self) -> usize;
 
-    /// Sends each rank its part, the pieces of `parts[rank]` behind each other, and returns what each rank sent to this one. All
-    /// ranks call it equally often. The own rank is sent nothing, and its place in the result is empty. `io` if a rank is lost: the
-    /// transport can't be used after an error.
+    /// Sends each rank its part, the concatenated pieces of `parts[rank]`, and returns the bytes that each rank sent to this
+    /// one. All ranks must call it equally often. A rank sends nothing to itself: its own entry in the result is empty. `io` if
+    /// a rank is lost. The transport can't be used after an error.
     fn exchange(&mut self, parts: &[Vec<&[u8]>]) -> Result<Vec<Vec<u8>>>;
 
-    /// Says what moves the bytes, for people: `TCP`.
+    /// Returns a name for messages, such as `TCP`.
     fn name(&self) -> String;
 
     /// Prepares to exchange tensors that are on a device of a context. All ranks call it.
@@ -48,7 +49,7 @@ pub trait Transport: Send {
     }
 
     /// Exchanges tensors of f32 as [`exchange`](Transport::exchange) does bytes. `expected` has the number of elements of each
-    /// tensor that the ranks send to this one. Without a way of its own the transport moves them through host memory.
+    /// tensor that the ranks send to this one. By default the tensors go through host memory.
     fn exchange_tensors(&mut self, parts: &[Vec<Tensor>], expected: &[Vec<usize>]) -> Result<Vec<Vec<Tensor>>> {
         through_host(self, parts, expected)
     }

@@ -1,4 +1,4 @@
-//! Ranks whose tensors NCCL moves from GPU to GPU. It only moves bytes: every addition is adead's.
+//! Ranks that exchange tensors from GPU to GPU through NCCL. NCCL only moves bytes; adead does every addition.
 
 use super::{Tcp, Transport, tell, through_host};
 use adead_core::{Context, DType, Error, Meta, Result, Shape, Status, Tensor};
@@ -9,8 +9,8 @@ use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Ranks over [`Tcp`] that exchange tensors through NCCL, if each of them computes on an NVIDIA GPU of its own and finds NCCL: the
-/// file that `ADEAD_NCCL` names, or else `libnccl.so.2`. Otherwise tensors go over TCP too.
+/// Ranks over [`Tcp`] that exchange tensors through NCCL, if each rank has its own NVIDIA GPU and finds NCCL: the file that
+/// `ADEAD_NCCL` names, or else `libnccl.so.2`. Otherwise tensors go over TCP too.
 pub struct Nccl {
     tcp: Tcp,
     own: Option<Joined>,
@@ -24,7 +24,7 @@ struct Joined {
 }
 
 impl Nccl {
-    /// Takes ranks that are connected.
+    /// Makes the transport from connected ranks.
     pub fn over(tcp: Tcp) -> Nccl {
         Nccl { tcp, own: None }
     }

@@ -1,4 +1,4 @@
-//! Which rank a process is, and where it finds rank 0.
+//! The rank of a process, and the address of rank 0.
 
 use adead_core::{Error, Result, Status};
 use std::fmt;
@@ -7,22 +7,22 @@ use std::str::FromStr;
 /// The place of a process among the ranks of a training. Its text is `RANK/RANKS@HOST:PORT`, the address of rank 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The number of this rank, from 0 on.
+    /// The number of this rank, counted from 0.
     pub rank: usize,
     /// The number of ranks.
     pub size: usize,
-    /// The host and the port on which rank 0 waits for the others.
+    /// The host and port on which rank 0 listens.
     pub address: String,
 }
 
-/// The variables that name a rank and the number of ranks, by who sets them.
+/// The variables with the rank and the number of ranks, for each launcher.
 const LAUNCHERS: [(&str, &str, &str); 4] = [
     ("torchrun", "RANK", "WORLD_SIZE"),
     ("Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
     ("MPICH", "PMI_RANK", "PMI_SIZE"),
     ("Slurm", "SLURM_PROCID", "SLURM_NTASKS"),
 ];
-/// Where rank 0 waits unless MASTER_PORT says otherwise: the port that torchrun uses too.
+/// The port of rank 0 if MASTER_PORT is not set. torchrun has the same default.
 const PORT: u16 = 29500;
 
 fn invalid<T>(text: String) -> Result<T> {
@@ -30,11 +30,11 @@ fn invalid<T>(text: String) -> Result<T> {
 }
 
 impl Place {
-    /// Takes the place from the environment that torchrun, Open MPI, MPICH or Slurm gives to a process.
+    /// Reads the place from the environment that torchrun, Open MPI, MPICH or Slurm sets.
     ///
-    /// The address of rank 0 is `MASTER_ADDR` and `MASTER_PORT`. Slurm's `SLURM_LAUNCH_NODE_IPADDR` is used without `MASTER_ADDR`,
-    /// and the port 29500 without `MASTER_PORT`. torchrun waits on its port itself, so the next one is taken under torchrun.
-    /// `invalid_argument` if no launcher set its variables, or if they are no numbers.
+    /// The address of rank 0 is `MASTER_ADDR` and `MASTER_PORT`. Without `MASTER_ADDR`, Slurm's `SLURM_LAUNCH_NODE_IPADDR` is
+    /// used; without `MASTER_PORT`, the port 29500. torchrun itself listens on its port, so under torchrun the next port is
+    /// used. `invalid_argument` if no launcher set its variables, or their values are not numbers.
     pub fn from_environment() -> Result<Place> {
         Place::from_variables(|name| std::env::var(name).ok())
     }

@@ -7,8 +7,8 @@ use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Ranks that are connected over TCP. The connections are not encrypted, and whoever reaches rank 0's port can join: use them in a
-/// network that you trust.
+/// Ranks that are connected over TCP. The connections are not encrypted, and any process that reaches rank 0's port can join.
+/// Use them only in a trusted network.
 pub struct Tcp {
     rank: usize,
     /// By rank; the own one has none.
@@ -33,12 +33,11 @@ fn lost<T>(text: String) -> Result<T> {
 }
 
 impl Tcp {
-    /// Connects a rank with all others. Each of them calls it. A connection may take `patience`, and so may a rank's answer
-    /// later on: a rank that computes longer between two exchanges counts as lost.
+    /// Connects this rank with all others. Every rank calls it. Connecting may take `patience`, and so may each later exchange:
+    /// a rank that computes longer between two exchanges counts as lost.
     ///
-    /// # Errors
-    /// `io` if the address can't be used, or a rank does not come in time; `invalid_argument` if two ranks have one number, or
-    /// their numbers of ranks differ.
+    /// # Errors `io` if the address can't be used, or a rank does not connect in time; `invalid_argument` if two ranks have the
+    /// same number, or their numbers of ranks differ.
     pub fn connect(place: &Place, patience: Duration) -> Result<Tcp> {
         let place = place.clone().checked()?;
         let until = Instant::now() + patience;

@@ -1,4 +1,4 @@
-"""Embeds and generates over Parquet files, on this machine or a cluster, with one hash wherever it is computed.
+"""Embeds and generates over Parquet files, on this machine or a cluster, with the same hash on any machines.
 
 ``embed`` and ``generate`` cut the inputs into shards, place them on workers, and write an output file for each shard and a manifest
 with its hash. ``check`` computes shards again and compares. docs/clusters.md is the guide. The command is

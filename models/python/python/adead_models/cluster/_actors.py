@@ -20,7 +20,7 @@ def column_of(batch: Mapping[str, Any], name: str) -> Any:
 
 
 def strings(values: Any, name: str) -> list[str]:
-    """Returns the texts of a column. ``adead.InvalidArgumentError`` for what is no str."""
+    """Returns the texts of a column. ``adead.InvalidArgumentError`` unless all are str."""
     texts = list(values)
     for number, text in enumerate(texts):
         if not isinstance(text, str):
@@ -33,8 +33,8 @@ def strings(values: Any, name: str) -> list[str]:
 class SentenceEmbedder:
     """Embeds sentences, as an actor: the model stays open between calls.
 
-    ``column`` is the column of sentences, ``output`` the one that is added. The other arguments are those of ``SentenceEncoder``. No
-    cut into batches and no number of actors changes a bit. Truncated sentences are not reported.
+    ``column`` is the column of sentences, ``output`` the one that is added. The other arguments are those of ``SentenceEncoder``.
+    Neither the division into batches nor the number of actors changes a bit. Truncated sentences are not reported.
     """
 
     def __init__(
@@ -60,17 +60,17 @@ class SentenceEmbedder:
         return rows
 
     def width(self) -> int:
-        """Returns how many values an embedding has."""
+        """Returns the number of values in an embedding."""
         return self._encoder.width
 
 
 class TextWriter:
     """Generates texts, as an actor: the model stays open between calls.
 
-    ``column`` is the column of prompts. ``output`` is the column of texts that is added; its tokens and finish come into ``output``
-    with ``_tokens`` and ``_finish`` behind it. ``sequence_column`` is an integer column with the number of each row's sequence, such as
-    the number of the row. Without it every row has the number ``sequence`` of the options. ``options`` are those of
-    ``TextGenerator.generate``. No cut into batches and no number of actors changes a text.
+    ``column`` is the column of prompts. ``output`` is the name of the new column of texts; the columns named ``output`` plus
+    ``_tokens`` and ``_finish`` have each text's tokens and finish. ``sequence_column`` is an integer column with the number of each
+    row's sequence, such as the number of the row. Without it every row has the number ``sequence`` of the options. ``options`` are
+    those of ``TextGenerator.generate``. Neither the division into batches nor the number of actors changes a text.
     """
 
     def __init__(

@@ -115,8 +115,9 @@ def _numbers(text: str) -> list[int]:
 
 
 def connect(init: Callable[..., object], address: str, seconds: float = 300, pause: float = 1) -> None:
-    """Connects to a Ray cluster. Ray starts a server for every client and gives up after half a minute, which a cluster that has
-    just started or has much to do may exceed: then it is asked again, for ``seconds``."""
+    """Connects to a Ray cluster. Ray starts a server for every client, and gives up after half a minute. A cluster that has just
+    started or is busy may take longer, so the connection is tried again for ``seconds``.
+    """
     end = time.monotonic() + seconds
     while True:
         try:
@@ -132,7 +133,7 @@ def connect(init: Callable[..., object], address: str, seconds: float = 300, pau
 
 @contextlib.contextmanager
 def engine_of(cluster: str, workers: int | None, threads: int | None, gpus: float) -> Generator[Engine]:
-    """Connects to a cluster, or starts it, and ends that again."""
+    """Connects to a cluster, or starts one, and disconnects or stops it at the end."""
     kind, _, place = cluster.partition("://")
     if cluster == "local":
         yield LocalEngine(workers or 1, threads)

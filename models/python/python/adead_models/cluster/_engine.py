@@ -1,4 +1,4 @@
-"""What places shards on workers: ``Engine`` starts them, ``Workers`` are those that run."""
+"""Engines place shards on workers: ``Engine`` starts workers, ``Workers`` are the running ones."""
 
 import os
 from collections.abc import Callable
@@ -12,14 +12,14 @@ MakeWorker: TypeAlias = Callable[[Recipe], ShardWorker]
 
 @dataclass(frozen=True)
 class Lost:
-    """A worker is gone, and with it the shard that it computed."""
+    """A worker was lost, and with it the shard that it computed."""
 
     why: str
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a shard on a worker."""
+    """The outcome of a shard on a worker."""
 
     worker: str
     result: "Done | Failure | Lost"
@@ -30,7 +30,7 @@ class Workers(Protocol):
 
     @property
     def wanted(self) -> int:
-        """How many are started, if there are as many shards."""
+        """The number of workers to start, if there are as many shards."""
         ...
 
     def start(self, wait: bool) -> str | None:

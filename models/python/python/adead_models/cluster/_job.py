@@ -1,4 +1,4 @@
-"""A job's description: which model computes what of which rows, and how the rows are cut into shards."""
+"""A job's description: its model, its input rows, and how they are cut into shards."""
 
 import hashlib
 import json
@@ -28,7 +28,7 @@ class Shard:
     """Rows that one worker computes at once: a range of one input file."""
 
     number: int
-    """Its number in the job, from 0."""
+    """Its index in the job."""
     file: int
     """The number of its input file."""
     name: str
@@ -48,7 +48,7 @@ class Shard:
 
 @dataclass(frozen=True)
 class Job:
-    """What is computed. Jobs with equal descriptions have equal hashes, wherever and by however many workers they are computed.
+    """A job. Jobs with equal descriptions have equal hashes, on any machines and with any number of workers.
 
     Paths, devices, threads and the number of workers are not part of it, as they don't change the result.
     """
@@ -66,7 +66,7 @@ class Job:
     """Columns that the output has too."""
     rows_per_shard: int
     options: Mapping[str, Json]
-    """What else changes the result, such as the seed."""
+    """Options that change the result, such as the seed."""
 
     def description(self) -> dict[str, Json]:
         """Returns the description as a manifest has it."""

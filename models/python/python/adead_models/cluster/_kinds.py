@@ -113,7 +113,7 @@ def texts_of_generations(generations: Sequence[Generation]) -> Texts:
 
 
 class PromptError(adead.InvalidArgumentError):
-    """A prompt that can't be answered: it has no tokens, or too many. ``number`` is its number among those given."""
+    """A prompt that can't be answered: it has no tokens, or too many. ``number`` is its index among those given."""
 
     def __init__(self, number: int, prompt: str, why: str) -> None:
         super().__init__(f"prompt {number}, {prompt[:40]!r}: {why}")
@@ -121,8 +121,9 @@ class PromptError(adead.InvalidArgumentError):
 
 
 def generate_in_sequence(generator: TextGenerator, prompts: Sequence[str], sequences: Sequence[int], options: Options) -> list[Generation]:
-    """Generates a text for each prompt, with the number of its sequence. Prompts whose numbers follow each other are computed at
-    once; how many at once does not change a bit."""
+    """Generates a text for each prompt, with the number of its sequence. Prompts with consecutive numbers are computed at once; how
+    many at once does not change a bit.
+    """
     generations: list[Generation] = []
     while (start := len(generations)) < len(prompts):
         stop = start + 1

@@ -60,7 +60,7 @@ class LocalWorkers:
         try:
             self._running[worker][1].send(task)
         except OSError:
-            # It is gone; reading will tell.
+            # The process is gone; reading reports it.
             pass
 
     def wait(self, seconds: float | None) -> list[Outcome]:

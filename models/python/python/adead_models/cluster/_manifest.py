@@ -1,6 +1,6 @@
 """The manifest of a job, ``manifest.jsonl``: the job's description, and a line for each shard that is finished.
 
-Lines are appended as shards finish, and sorted when all have. A second run reads what the first one finished. Finished manifests of
+Lines are appended as shards finish, and sorted when all have. A later run reads which shards are finished. Complete manifests of
 equal jobs are equal, byte for byte.
 """
 
@@ -29,7 +29,7 @@ _HASH = re.compile(r"[0-9a-f]{64}")
 
 @dataclass(frozen=True)
 class Entry:
-    """What a manifest says about a finished shard."""
+    """A manifest's entry for a finished shard."""
 
     shard: int
     """The shard's number."""
@@ -92,7 +92,7 @@ class Manifest:
         os.close(self._locked)
 
     def add(self, entry: Entry) -> None:
-        """Appends a finished shard. The disk has it when this returns."""
+        """Appends a finished shard. The entry is on disk when this returns."""
         if self.entries.get(entry.shard) == entry:
             return
         with self.path.open("ab") as file:

@@ -66,7 +66,7 @@ def texts_of(table: Any, shard: Shard, column: str) -> list[str]:
     """Returns the texts of a shard's rows."""
     texts: list[str] = table.column(column).to_pylist()
     for number, text in enumerate(texts):
-        # A null may come too.
+        # A value may be null.
         if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise adead.InvalidArgumentError(
                 f"row {shard.start + number} of {shard.name} has no text in column {column!r}: remove such rows, or fill them"

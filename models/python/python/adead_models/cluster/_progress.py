@@ -1,4 +1,4 @@
-"""Progress: what a run tells of itself, and how a terminal shows it."""
+"""The progress of a run, and its display in a terminal."""
 
 import logging
 import time
@@ -10,7 +10,7 @@ logger = logging.getLogger("adead.cluster")
 
 @dataclass(frozen=True)
 class Status:
-    """How far a run is."""
+    """The progress of a run."""
 
     shards_done: int
     shards: int
@@ -21,7 +21,9 @@ class Status:
 
 
 class Terminal(logging.Handler):
-    """Shows how far a run is in one line of a terminal, and log messages above it. A stream that is no terminal has the messages alone."""
+    """Shows a run's progress in one line of a terminal, and log messages above it. A stream that is not a terminal receives only
+    the messages.
+    """
 
     def __init__(self, stream: TextIO) -> None:
         super().__init__()

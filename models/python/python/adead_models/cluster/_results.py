@@ -1,4 +1,4 @@
-"""Results of a shard: embeddings or texts, their hash, and how two of them differ."""
+"""Results of a shard: embeddings or texts, their hash, and the difference of two results."""
 
 import hashlib
 import struct
@@ -73,8 +73,8 @@ class Embeddings:
 class Texts:
     """Generated texts. The hash is that of each row's text, finish and tokens, in this order.
 
-    A text and a finish are UTF-8 behind their length in bytes; tokens are u32 behind their number. Lengths and numbers are u64, all
-    of it little endian.
+    A text and a finish are their length in bytes, then UTF-8; tokens are their number, then u32 each. Lengths and numbers are u64.
+    All is little endian.
     """
 
     texts: Sequence[str]
@@ -119,7 +119,7 @@ class Texts:
 
 
 def hash_of_texts(texts: Sequence[str]) -> str:
-    """Returns the hash of a shard's input: each text as UTF-8 behind its length in bytes, u64 little endian."""
+    """Returns the hash of a shard's input: for each text its length in bytes, u64 little endian, then UTF-8."""
     hashed = hashlib.sha256()
     for text in texts:
         hashed.update(_with_length(text))

@@ -26,7 +26,7 @@ Inputs: TypeAlias = PathLike | Sequence[PathLike]
 
 @dataclass(frozen=True)
 class Report:
-    """What a run did. Shards have their numbers."""
+    """The report of a run. Shards are given by their numbers."""
 
     sha256: str
     """The hash of the job: that of its shards' hashes, 32 bytes each, in order."""
@@ -46,7 +46,7 @@ class Report:
 
 @dataclass(frozen=True)
 class CheckReport:
-    """What a check found to be equal."""
+    """The report of a check that found no difference."""
 
     checked: tuple[int, ...]
     """The shards that were computed again."""
@@ -55,7 +55,7 @@ class CheckReport:
 
 
 class CheckError(Exception):
-    """A check found differences. ``differences`` has a line for each."""
+    """A check found differences. ``differences`` has a line for each of them."""
 
     def __init__(self, differences: Sequence[str], checked: int) -> None:
         super().__init__(f"{len(differences)} differences in {checked} shards:\n" + "\n".join(differences))
@@ -78,20 +78,21 @@ def embed(
 ) -> Report:
     """Embeds the sentences of Parquet files, and writes a Parquet file for each shard into the folder ``out``.
 
-    ``inputs`` is a file, a folder or several of them; a folder gives its ``*.parquet`` files by name. ``model`` is the folder of a
-    sentence encoder. Each file is cut into shards of ``rows_per_shard`` rows. An output has the columns ``row`` (the number of the row
-    in the job), those of ``keep``, and ``embedding``, with f32 [width].
+    ``inputs`` is a file, a folder or a list of them; a folder stands for its ``*.parquet`` files, sorted by name. ``model`` is the
+    folder of a sentence encoder. Each file is cut into shards of ``rows_per_shard`` rows. An output has the columns ``row`` (the
+    number of the row in the job), those of ``keep``, and ``embedding``, with f32 [width].
 
-    ``engine`` computes: ``LocalEngine``, ``adead_models.ray.RayEngine`` or ``adead_models.dask.DaskEngine``; None is one process. All
-    workers must see ``inputs``, ``model`` and ``out`` by the same paths. ``device`` is each worker's, as of ``SentenceEncoder``. Neither
-    changes a bit.
+    ``engine`` computes: ``LocalEngine``, ``adead_models.ray.RayEngine`` or ``adead_models.dask.DaskEngine``; None is one process.
+    All workers must see ``inputs``, ``model`` and ``out`` by the same paths. ``device`` is the device of each worker, as for
+    ``SentenceEncoder``. Neither changes a bit.
 
-    A shard that is lost with its worker is given to another one, ``retries`` times at most. A run that was interrupted goes on when it
-    is called again: it skips shards whose outputs have the hashes of the manifest. The logger ``adead.cluster`` has a warning
-    for each shard that is computed again. ``progress`` is told how far the run is, after each shard; what it raises ends the run.
+    A shard that is lost with its worker is given to another one, ``retries`` times at most. To continue an interrupted run, call it
+    again: it skips shards whose outputs have the hashes of the manifest. The logger ``adead.cluster`` gets a warning for each shard
+    that is computed again. ``progress`` receives a ``Status`` after each shard; an exception ends the run.
 
     ``adead.IoError`` for a missing file. ``adead.InvalidArgumentError`` for a file without the column or with a null in it, for a
-    manifest of another job or a malformed one, and for a worker with another model. ``WorkerLostError`` if a shard is lost too often.
+    manifest that is malformed or of another job, and for a worker with another model. ``WorkerLostError`` if a shard is lost too
+    often.
     """
     options: dict[str, Json] = {"precision": precision}
     return _run("embed", inputs, out, model, column, keep, rows_per_shard, options, engine, device, retries, progress)
@@ -137,9 +138,9 @@ def check(
     retries: int = 3,
     progress: Callable[[Status], object] | None = None,
 ) -> CheckReport:
-    """Computes shards of a finished or unfinished job again, and compares with the manifest and with the outputs in ``out``.
+    """Computes shards of a finished or unfinished job again, and compares them with the manifest and the outputs in ``out``.
 
-    ``shards`` are their numbers; None is all shards of the job. Nothing is written. ``CheckError`` if something differs, with the numbers.
+    ``shards`` are their numbers; None is all shards of the job. Nothing is written. ``CheckError`` names the shards that differ.
     ``adead.InvalidArgumentError`` for a shard that the job does not have or that is not finished. Otherwise as ``embed``.
     """
     _check_retries(retries)
@@ -207,7 +208,7 @@ def _check_retries(retries: int) -> None:
 
 
 class _Tally:
-    """What workers report."""
+    """Collects the reports of workers."""
 
     def __init__(self, tasks: Sequence[Task], progress: Callable[[Status], object] | None) -> None:
         self._tasks, self._progress = {task.shard.number: task for task in tasks}, progress

@@ -1,4 +1,4 @@
-"""``ShardWorker``: the state of an actor, which is an open model, and what it does with a shard."""
+"""``ShardWorker``: an actor with an open model, which computes shards."""
 
 import os
 import traceback
@@ -17,7 +17,7 @@ from ._results import Result, hash_of_texts
 
 @dataclass(frozen=True)
 class Recipe:
-    """What a worker needs: the job, and where this cluster has its files. Every worker must see them by these paths."""
+    """The input of a worker: the job, and the paths of its files, by which every worker must see them."""
 
     job: Job
     model: str
@@ -44,16 +44,16 @@ class Done:
     shard: int
     entry: Entry
     skipped: bool = False
-    """Whether its output was there, with the manifest's hash."""
+    """Whether its output existed, with the manifest's hash."""
     stale: str | None = None
     """Why an output that the manifest names was computed again."""
     differences: tuple[str, ...] = ()
-    """What a check found."""
+    """The differences that a check found."""
 
 
 @dataclass(frozen=True)
 class Failure:
-    """An exception of a worker, as text: not every exception can go to another process."""
+    """An exception of a worker, as text: not every exception can be sent to another process."""
 
     shard: int
     kind: str
