@@ -81,8 +81,8 @@ impl Isa {
         if self == Isa::Avx512 && !cfg!(feature = "avx512") {
             fail!(
                 Unsupported,
-                "this is a minimal build of adead, which has no kernels for avx512: build it without ADEAD_MINIMAL (cargo: with the \
-                 feature avx512); without it this machine runs {}",
+                "this is a minimal build of adead, which has no kernels for avx512: build it without ADEAD_MINIMAL (cargo: the \
+                 feature avx512); this machine runs {}",
                 names(Isa::available())
             );
         }

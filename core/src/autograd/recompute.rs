@@ -24,7 +24,7 @@ impl Pipeline {
     /// ```
     /// # fn main() -> adead_core::Result<()> {
     /// use adead_core::{Attrs, Context, DType, Op};
-    /// let mut pipeline = Context::new()?.pipeline();
+    /// let mut pipeline = Context::open("cpu")?.pipeline();
     /// let mut x = pipeline.input(DType::F32, &[1])?;
     /// let weight = x;
     /// for _ in 0..4 {

@@ -34,6 +34,10 @@ mod settings;
 #[cfg(feature = "settings")]
 pub(crate) use entries::{Fault, entries};
 
+/// What a build without the feature `settings` says of files.
+#[cfg(not(feature = "settings"))]
+pub(crate) const UNREAD: &str = "this is a minimal build of adead, which reads none: build it without ADEAD_MINIMAL (cargo: with the feature settings)";
+
 /// The settings of the environment and of `adead.toml`, `None` where neither has one.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Config {
@@ -118,11 +122,7 @@ impl Config {
     #[cfg(not(feature = "settings"))]
     fn of_file(text: &str, name: &str) -> Result<Config> {
         if !text.trim().is_empty() {
-            fail!(
-                Unsupported,
-                "{name} has settings, and this is a minimal build of adead, which reads none: set ADEAD_DEVICE and others in the \
-                 environment, or build it without ADEAD_MINIMAL (cargo: with the feature settings)"
-            );
+            fail!(Unsupported, "{name} has settings, and {UNREAD}");
         }
         Ok(Config::default())
     }

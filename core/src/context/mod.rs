@@ -5,6 +5,7 @@ mod joined;
 #[cfg(feature = "lend")]
 mod lending;
 mod operators;
+mod parallel;
 #[cfg(feature = "profile")]
 mod profiling;
 mod running;

@@ -209,8 +209,8 @@ fn find(device: &str, config: &Config, all: &[DeviceInfo]) -> Result<DeviceInfo>
         }
         (None, None) => fail!(
             InvalidArgument,
-            "no device '{device}': pass 'auto', 'cpu', 'gpu', 'hybrid', 'cuda', 'vulkan:0', part of a GPU's name, its UUID, \
-             all GPUs of a backend ('cuda:*'), or a list of names separated by commas; this machine has {}",
+            "no device '{device}': pass 'auto', 'cpu', 'gpu', 'hybrid', 'cuda', 'cuda:*', 'vulkan:0', part of a GPU's name, \
+             its UUID, or names separated by commas; this machine has {}",
             ids()
         ),
     }

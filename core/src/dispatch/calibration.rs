@@ -63,9 +63,7 @@ pub fn decode(text: &str, machine: &str, profile: &mut DeviceProfile) -> Result<
 
 #[cfg(not(feature = "settings"))]
 fn read(_: &str, _: &str, _: &mut DeviceProfile) -> Result<(), &'static str> {
-    Err(
-        "this is a minimal build of adead, which reads none: build it without ADEAD_MINIMAL (cargo: with the feature settings)",
-    )
+    Err(crate::config::UNREAD)
 }
 
 /// Logs that a calibration is ignored, and returns a note with the reason.

@@ -1,7 +1,8 @@
 //! Keys and values of the tokens that a sequence has so far, in host memory.
 
 use super::on_device::OnDevice;
-use adead::{Error, Result, Status};
+use adead::{Context, Error, Result, Status};
+use std::alloc::{Layout, alloc_zeroed};
 use std::ops::Range;
 
 /// The keys and values of a sequence: for every layer `[head][capacity][values]`, so that what a head has so far is contiguous. The
@@ -22,6 +23,9 @@ struct Layer {
     keys: Vec<f32>,
     values: Vec<f32>,
 }
+
+/// The floats that are worth several threads.
+const IN_PARALLEL: usize = 16 << 10;
 
 /// The first capacity.
 const FIRST: usize = 64;
@@ -76,14 +80,12 @@ impl Cache {
     fn grown(&self, from: &[f32], capacity: usize) -> Result<Vec<f32>> {
         let (width, heads) = (self.width, self.heads);
         let floats = heads.saturating_mul(capacity).saturating_mul(width);
-        let mut to = Vec::new();
-        if to.try_reserve_exact(floats).is_err() {
+        let Some(mut to) = zeros(floats) else {
             let text = format!(
                 "no memory for {capacity} tokens: {floats} f32 for the keys of a layer, and as many for its values"
             );
             return Err(Error::new(Status::OutOfMemory, text));
-        }
-        to.resize(floats, 0.0);
+        };
         let used = self.length * width;
         for head in 0..heads {
             let own = &from[head * self.capacity * width..][..used];
@@ -96,15 +98,22 @@ impl Cache {
     /// have made room.
     ///
     /// [`reserve`]: Cache::reserve
-    pub fn write(&mut self, layer: usize, keys: &[f32], values: &[f32]) {
+    pub fn write(&mut self, context: &Context, layer: usize, keys: &[f32], values: &[f32]) {
         let (heads, width, capacity, first) = (self.heads, self.width, self.capacity, self.length);
         let layer = &mut self.layers[layer];
-        for (to, from) in [(&mut layer.keys, keys), (&mut layer.values, values)] {
-            for (row, own) in from.chunks_exact(heads * width).enumerate() {
-                for (head, own) in own.chunks_exact(width).enumerate() {
-                    to[(head * capacity + first + row) * width..][..width].copy_from_slice(own);
-                }
+        let parts = [(&mut layer.keys, keys), (&mut layer.values, values)].into_iter();
+        let parts = parts.flat_map(|(to, from)| {
+            to.chunks_exact_mut(capacity * width).enumerate().map(move |(head, to)| (head, to, from))
+        });
+        let copy = |(head, to, from): (usize, &mut [f32], &[f32])| {
+            for (to, from) in to[first * width..].chunks_exact_mut(width).zip(from.chunks_exact(heads * width)) {
+                to.copy_from_slice(&from[head * width..][..width]);
             }
+        };
+        // Memory that is written for the first time costs more than the copy, so it is worth several threads.
+        match keys.len() >= IN_PARALLEL {
+            true => drop(context.map(parts.collect(), copy)),
+            false => parts.for_each(copy),
         }
     }
 
@@ -121,6 +130,19 @@ impl Cache {
     }
 }
 
+/// Returns zeros, or `None` without memory. The system gives them page by page when they are written, so a large capacity costs
+/// nothing before.
+fn zeros(floats: usize) -> Option<Vec<f32>> {
+    let layout = Layout::array::<f32>(floats).ok().filter(|layout| layout.size() > 0)?;
+    // SAFETY: the layout has a size.
+    let memory = unsafe { alloc_zeroed(layout) };
+    if memory.is_null() {
+        return None;
+    }
+    // SAFETY: the memory comes from the global allocator with the layout of as many floats, and zero bytes are floats.
+    Some(unsafe { Vec::from_raw_parts(memory.cast(), floats, floats) })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -128,11 +150,12 @@ mod tests {
     /// Writes rows whose values tell layer, position and head.
     fn fill(cache: &mut Cache, rows: usize) {
         cache.reserve(rows).unwrap();
+        let context = Context::open("cpu").unwrap();
         for layer in 0..2 {
             let value = |i: usize| ((cache.length() + i / 6) * 100 + i % 6 * 10 + layer) as f32;
             let keys: Vec<f32> = (0..rows * 6).map(value).collect();
             let values: Vec<f32> = keys.iter().map(|key| -key).collect();
-            cache.write(layer, &keys, &values);
+            cache.write(&context, layer, &keys, &values);
         }
         cache.advance(rows);
     }

@@ -364,17 +364,21 @@ impl Decoder {
                 context.run(Op::Attention, &attrs, &operands(&last(keys)?, &last(values)?))?
             }
         } else {
-            cache.write(layer, new[0].as_slice::<f32>()?, new[1].as_slice::<f32>()?);
+            cache.write(context, layer, new[0].as_slice::<f32>()?, new[1].as_slice::<f32>()?);
             let positions = seen.first..length + rows;
             let meta = Meta::new(DType::F32, Shape::new(&[1, positions.len(), head_width])?);
-            let mask = seen.mask.as_ref().map(Tensor::view);
-            let head = |head: usize| {
-                let (keys, values) = cache.read(layer, head, positions.clone());
+            let mask = seen.mask.as_ref();
+            let read = |head| (head, cache.read(layer, head, positions.clone()));
+            let all: Vec<(usize, (&[f32], &[f32]))> = (0..kv_heads).map(read).collect();
+            let head = |(head, (keys, values)): (usize, (&[f32], &[f32]))| {
                 let (keys, values) = (View::f32(keys, &meta)?, View::f32(values, &meta)?);
                 let queries = queries.rows(head * group, group)?;
-                context.run_views(Op::Attention, &attrs, &[Some(queries.view()), Some(keys), Some(values), mask])
+                let operands = [Some(queries.view()), Some(keys), Some(values), mask.map(Tensor::view)];
+                context.run_views(Op::Attention, &attrs, &operands)
             };
-            self.joined((0..kv_heads).map(head).collect::<Result<Vec<_>>>()?)?
+            // Prompts' heads side by side: each has too few parts for many threads.
+            let parts = if rows > 1 { context.map(all, head) } else { all.into_iter().map(head).collect() };
+            self.joined(parts.into_iter().collect::<Result<_>>()?)?
         };
         match rows {
             1 => attended.reshape(&[1, heads * head_width]),

@@ -9,7 +9,7 @@ use adead::{Context, Error, Result, Status, Tensor};
 ///
 /// 1. `repeat_penalty` lowers the logits of the last `repeat_last` tokens: positive ones are divided by it, others multiplied.
 /// 2. With `temperature` 0 the token with the greatest logit is chosen; of equal ones, the one with the lowest id. The later steps
-/// are skipped.
+///    are skipped.
 /// 3. Tokens are sorted by their logits, greatest first, equal ones by id.
 /// 4. `top_k` keeps the first tokens, then `top_p` the first ones whose probabilities together reach it, then `min_p` those whose
 ///    probability is at least this part of the first one's. The first token always stays.

@@ -243,6 +243,6 @@ fn explain([position, low, high, rows]: [u32; 4]) -> Error {
     let id = (u64::from(high) << 32 | u64::from(low)) as i64;
     match check_id(!position as usize, id, rows as usize) {
         Err(error) => error,
-        Ok(_) => Error::new(Status::Internal, "embedding: a kernel refused an id that is in the table"),
+        Ok(_) => Error::new(Status::Internal, "a kernel refused an id in range"),
     }
 }

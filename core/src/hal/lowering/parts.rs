@@ -81,6 +81,6 @@ fn explain_index([position, low, high, n]: [u32; 4]) -> Error {
     let id = (u64::from(high) << 32 | u64::from(low)) as i64;
     match check_index(!position as usize, id, n as usize) {
         Err(error) => error,
-        Ok(_) => Error::new(Status::Internal, "gather: a kernel refused an index that is inside the axis"),
+        Ok(_) => Error::new(Status::Internal, "a kernel refused an id in range"),
     }
 }

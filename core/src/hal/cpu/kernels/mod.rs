@@ -187,7 +187,8 @@ fn widened(exec: &Exec<'_>, command: &mut Command<'_>, stored: DType) -> Result<
 }
 
 /// Cuts `n` units of work into chunks for the pool: of `grain` units each, the last one of what is left, which is less
-/// than two of them. So `grain` is what is worth waking a thread for.
+/// than two of them. So `grain` is what is worth waking a thread for. Work that is worth several threads is cut finer, so that
+/// many threads share it evenly.
 #[inline]
 pub(super) fn chunks(exec: &Exec<'_>, n: usize, grain: usize, body: impl Fn(usize, usize) + Sync) -> Result<()> {
     in_chunks(exec, n, grain, &body)
@@ -195,8 +196,12 @@ pub(super) fn chunks(exec: &Exec<'_>, n: usize, grain: usize, body: impl Fn(usiz
 
 /// The same, compiled once.
 fn in_chunks(exec: &Exec<'_>, n: usize, grain: usize, body: &(dyn Fn(usize, usize) + Sync)) -> Result<()> {
-    let grain = grain.max(1);
-    let tasks = n / grain;
+    let mut grain = grain.max(1);
+    let mut tasks = n / grain;
+    if tasks > 1 {
+        grain = n.div_ceil((4 * tasks.min(exec.pool.threads())).max(tasks)).max(1);
+        tasks = n.div_ceil(grain);
+    }
     // Who may end it asks between chunks, and inside of one unit, which may be long.
     let asks = (tasks > 1 || grain == 1) && interrupt::is_possible();
     if (tasks <= 1 || exec.pool.threads() == 1) && !asks {

@@ -59,7 +59,7 @@ pub(super) fn embedding(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> 
         }
     })?;
     if changed.into_inner() {
-        fail!(InvalidArgument, "embedding: another thread changed the ids while they were read");
+        fail!(InvalidArgument, "another thread changed the ids while they were read");
     }
     Ok(())
 }

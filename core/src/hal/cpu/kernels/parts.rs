@@ -229,7 +229,7 @@ pub(super) fn gather(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> {
         }
     })?;
     if changed.into_inner() {
-        fail!(InvalidArgument, "gather: another thread changed the ids while they were read");
+        fail!(InvalidArgument, "another thread changed the ids while they were read");
     }
     Ok(())
 }

@@ -1,10 +1,11 @@
 //! The workers of a pool: the jobs that they share with callers, and how they find work, wait for it and end.
 
+use super::SLOT;
 use crate::host::available_threads;
 use crate::interrupt::{self, Work};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -32,14 +33,50 @@ pub(super) struct Crew {
     pub(super) left: Condvar,
     /// The number of callers that sleep until their last worker has left.
     pub(super) waiting: AtomicUsize,
-    /// Changes, under the state's lock, whenever a worker must look at the state.
     pub(super) news: News,
+    /// The number of workers that poll for a job.
+    pub(super) watching: AtomicUsize,
 }
 
-/// Alone in its cache line, because idle workers poll it all the time.
+/// What polling workers look at, alone in its cache lines. They join the job in the slot without the lock: with many threads and small
+/// jobs, the lock took longer than the jobs.
 #[derive(Default)]
 #[repr(align(128))]
-pub(super) struct News(pub(super) AtomicUsize);
+pub(super) struct News {
+    /// Changes, under the state's lock, whenever there is news.
+    pub(super) all: AtomicUsize,
+    /// Changes with `all`, for news that a worker must take the lock for: a job that found the slot taken, or the workers' end.
+    pub(super) locked: AtomicUsize,
+    /// One of the open jobs, or null. Its caller clears it.
+    pub(super) slot: AtomicPtr<Job<'static>>,
+    /// The number of workers that may have read the slot and are not inside its job yet.
+    pub(super) visitors: AtomicUsize,
+}
+
+impl News {
+    /// Empties the slot. When this returns, no worker will enter the job that was in it, and those that did are counted inside.
+    pub(super) fn clear(&self) {
+        // Sequentially consistent with `visit`: either the visitor sees the empty slot, or this thread sees the visitor.
+        self.slot.store(std::ptr::null_mut(), Ordering::SeqCst);
+        let mut looks = 0;
+        // A visit takes some instructions, unless the worker lost its processor.
+        while self.visitors.load(Ordering::SeqCst) > 0 {
+            looks += 1;
+            if looks % 64 == 0 { std::thread::yield_now() } else { std::hint::spin_loop() }
+        }
+    }
+
+    /// Enters the job in the slot, if it has a seat left.
+    fn visit(&self) -> Option<(&Job<'static>, usize)> {
+        self.visitors.fetch_add(1, Ordering::SeqCst);
+        let pointer = self.slot.load(Ordering::SeqCst);
+        // SAFETY: the caller of a job in the slot clears the slot and waits for visitors before the job ends, and then for those
+        // inside, whom `enter` counts.
+        let found = unsafe { pointer.as_ref() }.and_then(|job| Some((job, job.enter()?)));
+        self.visitors.fetch_sub(1, Ordering::SeqCst);
+        found
+    }
+}
 
 #[derive(Default)]
 pub(super) struct State {
@@ -48,8 +85,6 @@ pub(super) struct State {
     pub(super) workers: Vec<JoinHandle<()>>,
     /// Workers of an earlier generation end.
     pub(super) generation: usize,
-    /// The number of workers that poll for a job.
-    pub(super) watching: usize,
     /// The number of workers that sleep.
     pub(super) asleep: usize,
 }
@@ -65,9 +100,9 @@ pub(super) struct Job<'a> {
     pub(super) body: &'a (dyn Fn(usize, usize) + Sync),
     pub(super) tasks: usize,
     pub(super) next: AtomicUsize,
-    /// The number of threads that have joined, and so the next one's seat. Changes under the pool's lock.
+    /// The number of threads that have joined, and so the next one's seat.
     pub(super) joined: AtomicUsize,
-    /// The number of workers that are inside now. Grows only under the pool's lock.
+    /// The number of workers that are inside now. Grows only while the job is in the list, under the pool's lock, or in the slot.
     pub(super) inside: AtomicUsize,
     pub(super) seats: usize,
     pub(super) panicked: AtomicBool,
@@ -96,9 +131,23 @@ impl Job<'_> {
         })
     }
 
+    /// Counts the worker that calls this inside and returns its seat, if the job wants one more.
+    fn enter(&self) -> Option<usize> {
+        if self.wants() == 0 {
+            return None;
+        }
+        // Workers that come at once may count beyond the seats.
+        let seat = self.joined.fetch_add(1, Ordering::Relaxed);
+        if seat >= self.seats {
+            return None;
+        }
+        self.inside.fetch_add(1, Ordering::SeqCst);
+        Some(seat)
+    }
+
     /// Returns how many more participants the job has seats and tasks for.
     pub(super) fn wants(&self) -> usize {
-        let free = self.seats - self.joined.load(Ordering::Relaxed);
+        let free = self.seats.saturating_sub(self.joined.load(Ordering::Relaxed));
         free.min(self.tasks.saturating_sub(self.next.load(Ordering::Relaxed)))
     }
 }
@@ -133,6 +182,7 @@ impl Crew {
             left: Condvar::new(),
             waiting: AtomicUsize::new(0),
             news: News::default(),
+            watching: AtomicUsize::new(0),
         })))
     }
 
@@ -153,12 +203,16 @@ impl Crew {
         }
     }
 
-    /// Tells polling workers of the news, and wakes as many sleeping ones as the open jobs have room for.
-    pub(super) fn announce(&self, state: MutexGuard<'_, State>) {
-        self.news.0.fetch_add(1, Ordering::Release);
+    /// Tells polling workers of the news, and wakes as many sleeping ones as the open jobs have room for. `in_slot` says whether the
+    /// new job is in the slot.
+    pub(super) fn announce(&self, state: MutexGuard<'_, State>, in_slot: bool) {
+        if !in_slot {
+            self.news.locked.fetch_add(1, Ordering::Release);
+        }
+        self.news.all.fetch_add(1, Ordering::Release);
         // SAFETY: a job in the list is alive, because its caller removes it under this lock before it returns.
         let wanted: usize = state.jobs.iter().map(|job| unsafe { (*job.0).wants() }).sum();
-        let (wake, asleep) = (wanted.saturating_sub(state.watching), state.asleep);
+        let (wake, asleep) = (wanted.saturating_sub(self.watching.load(Ordering::Relaxed)), state.asleep);
         drop(state);
         if wake >= asleep {
             if asleep > 0 {
@@ -170,42 +224,67 @@ impl Crew {
     }
 }
 
+impl Crew {
+    /// Works on a job from a seat, and leaves it.
+    fn work(&self, job: &Job<'_>, seat: usize) {
+        if catch_unwind(AssertUnwindSafe(|| job.work(seat))).is_err() {
+            job.next.store(job.tasks, Ordering::Relaxed);
+            job.panicked.store(true, Ordering::Relaxed);
+        }
+        // After this the caller may return, and `job` may be gone.
+        job.inside.fetch_sub(1, Ordering::SeqCst);
+        if self.waiting.load(Ordering::SeqCst) > 0 {
+            drop(lock(&self.state));
+            self.left.notify_all();
+        }
+    }
+
+    /// Polls for jobs in the slot and works on them. Returns when none has come for some time, or if there is news that needs the
+    /// lock. `seen` is what the worker has looked at.
+    fn watch(&self, seen: &mut (usize, usize)) {
+        self.watching.fetch_add(1, Ordering::Relaxed);
+        loop {
+            if !self.look_out(IDLE, || self.news.all.load(Ordering::Acquire) != seen.0) || !SLOT {
+                break;
+            }
+            let now = self.news.all.load(Ordering::Acquire);
+            if let Some((job, seat)) = self.news.visit() {
+                self.watching.fetch_sub(1, Ordering::Relaxed);
+                self.work(job, seat);
+                self.watching.fetch_add(1, Ordering::Relaxed);
+            }
+            if self.news.locked.load(Ordering::Acquire) != seen.1 {
+                break;
+            }
+            seen.0 = now;
+        }
+        self.watching.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 pub(super) fn worker(shared: &Crew, generation: usize) {
     WORKS_FOR.set(shared);
     let mut awake = Some(Awake::new());
     let mut state = lock(&shared.state);
     loop {
-        // SAFETY: a job in the list is alive, because its caller removes it under this lock before it returns.
-        let open = state.jobs.iter().copied().find(|job| unsafe { (*job.0).wants() > 0 });
-        if let Some(pointer) = open {
-            // SAFETY: alive as above. Once `inside` counts this worker, the caller waits until it leaves.
-            let job = unsafe { &*pointer.0 };
-            let seat = job.joined.fetch_add(1, Ordering::Relaxed);
-            job.inside.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: a job in the list is alive, because its caller removes it under this lock before it returns. Once `enter` counts
+        // this worker inside, the caller waits until it leaves.
+        let found = state.jobs.iter().find_map(|job| unsafe { &*job.0 }.enter().map(|seat| (job.0, seat)));
+        if let Some((job, seat)) = found {
             drop(state);
-            if catch_unwind(AssertUnwindSafe(|| job.work(seat))).is_err() {
-                job.next.store(job.tasks, Ordering::Relaxed);
-                job.panicked.store(true, Ordering::Relaxed);
-            }
-            // After this the caller may return, and `job` may be gone.
-            job.inside.fetch_sub(1, Ordering::SeqCst);
-            if shared.waiting.load(Ordering::SeqCst) > 0 {
-                drop(lock(&shared.state));
-                shared.left.notify_all();
-            }
+            // SAFETY: as above.
+            shared.work(unsafe { &*job }, seat);
             state = lock(&shared.state);
             continue;
         }
         if state.generation != generation {
             return;
         }
-        let seen = shared.news.0.load(Ordering::Relaxed);
-        let old = || shared.news.0.load(Ordering::Acquire) == seen;
-        state.watching += 1;
+        let mut seen = (shared.news.all.load(Ordering::Relaxed), shared.news.locked.load(Ordering::Relaxed));
         drop(state);
-        shared.look_out(IDLE, || !old());
+        shared.watch(&mut seen);
         state = lock(&shared.state);
-        state.watching -= 1;
+        let old = || shared.news.all.load(Ordering::Acquire) == seen.0;
         if old() {
             state.asleep += 1;
             awake = None;

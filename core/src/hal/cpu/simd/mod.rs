@@ -177,6 +177,32 @@ pub trait Simd: Copy + 'static {
     /// Shifts right, and keeps the sign.
     unsafe fn sar<const BITS: i32>(a: Self::I) -> Self::I;
     unsafe fn max_i(a: Self::I, b: Self::I) -> Self::I;
+    /// The largest lane, of lanes that are not negative.
+    #[inline(always)]
+    unsafe fn largest_lane(a: Self::I) -> i32 {
+        let mut lanes = [0i32; 16];
+        // SAFETY: no vector has more lanes.
+        unsafe { Self::store(lanes.as_mut_ptr().cast(), Self::from_bits(a)) };
+        lanes.iter().fold(0, |largest, &lane| largest.max(lane))
+    }
+    /// The sum of all lanes, modulo 2³².
+    #[inline(always)]
+    unsafe fn sum_lanes(a: Self::I) -> i32 {
+        let mut lanes = [0i32; 16];
+        // SAFETY: no vector has more lanes.
+        unsafe { Self::store(lanes.as_mut_ptr().cast(), Self::from_bits(a)) };
+        lanes.iter().fold(0, |sum, &lane| sum.wrapping_add(lane))
+    }
+    /// Stores the low byte of each lane.
+    #[inline(always)]
+    unsafe fn store_bytes(p: *mut i8, a: Self::I) {
+        let mut lanes = [0i32; 16];
+        // SAFETY: no vector has more lanes, and the caller vouches for `p`.
+        unsafe {
+            Self::store(lanes.as_mut_ptr().cast(), Self::from_bits(a));
+            (0..Self::LANES).for_each(|i| p.add(i).write(lanes[i] as i8));
+        }
+    }
 
     /// Multiplies; keeps the low 32 bits.
     unsafe fn mul_i(a: Self::I, b: Self::I) -> Self::I;

@@ -252,6 +252,9 @@ impl Simd for Avx512 {
         xor_i(a: __m512i, b: __m512i) -> __m512i = _mm512_xor_si512(a, b);
         or_i(a: __m512i, b: __m512i) -> __m512i = _mm512_or_si512(a, b);
         max_i(a: __m512i, b: __m512i) -> __m512i = _mm512_max_epi32(a, b);
+        largest_lane(a: __m512i) -> i32 = _mm512_reduce_max_epi32(a);
+        sum_lanes(a: __m512i) -> i32 = _mm512_reduce_add_epi32(a);
+        store_bytes(p: *mut i8, a: __m512i) -> () = _mm_storeu_si128(p.cast(), _mm512_cvtepi32_epi8(a));
         lt(a: __m512, b: __m512) -> __mmask16 = _mm512_cmp_ps_mask::<_CMP_LT_OQ>(a, b);
         eq(a: __m512, b: __m512) -> __mmask16 = _mm512_cmp_ps_mask::<_CMP_EQ_OQ>(a, b);
         is_nan(a: __m512) -> __mmask16 = _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(a, a);

@@ -53,13 +53,15 @@ pub(super) fn attention(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> 
         KEY_BLOCK,
     ));
     let groups = queries.div_ceil(QUERIES);
-    let tasks = batches * heads * groups;
+    let all = batches * heads;
+    let tasks = all * groups;
     // The parts of the scratch, in the order of `Scratch`.
     let each = packing + QUERIES * (width + 2 * KEY_BLOCK + value_width + 5) + SUM_LANES * MAX_LANES;
     let scratch = exec.scratch.take(each * exec.pool.threads().min(tasks))?;
     let scratch = Shared(scratch.pointer());
     exec.pool.try_run(tasks, &|task, seat| {
-        let (head, first) = (task / groups, task % groups * QUERIES);
+        // The last queries first: with `causal` they see the most keys, and threads that end early find smaller tasks.
+        let (head, first) = (task % all, (groups - 1 - task / all) * QUERIES);
         let kv = head / heads * kv_heads + head % heads / (heads / kv_heads);
         // SAFETY: heads and rows lie inside the operands. Only this task writes these output rows, and no other running
         // task uses this seat's scratch.

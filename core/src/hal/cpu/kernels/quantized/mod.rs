@@ -21,7 +21,7 @@ const ROWS: usize = 128;
 const TASK: usize = 1 << 16;
 
 /// The elements of x that are worth a task, when they are cut.
-const ELEMENTS: usize = 1 << 15;
+const ELEMENTS: usize = 1 << 13;
 
 /// The elements of K that make one chain of multiply-adds.
 const CHUNK: usize = 256;

@@ -47,14 +47,16 @@ impl Kernel for Cut {
     unsafe fn run<S: Simd>(self) {
         let Cut { x, rows, layout: Layout { format, k, fours, part, scales, sums, words }, to } = self;
         let (elements, mut looks) = (format.elements(), Looks::NEW);
+        // Known to the compiler where no instruction set has fours.
+        let fours = fours && cfg!(feature = "avx512");
+        let mut integers = [0i32; CHUNK];
         for row in 0..rows {
             if looks.before(k) {
                 return;
             }
             for block in 0..k / elements {
-                let mut integers = [0i32; CHUNK];
-                // SAFETY: the block is the row's, its integers fit the buffer, and `to` has the layout's words for each row. A
-                // block's elements are whole vectors.
+                // SAFETY: the block is the row's, its integers fit the buffer, and `to` has the layout's words for each row. Blocks
+                // and parts are whole vectors.
                 unsafe {
                     let (x, to) = (x.add(row * k + block * elements), to.add(row * words));
                     let mut most = S::splat_i(0);
@@ -62,30 +64,33 @@ impl Kernel for Cut {
                         let magnitude = S::and_i(S::bits(S::load(x.add(i))), S::splat_i(0x7fff_ffff));
                         most = S::max_i(most, magnitude);
                     }
-                    let mut each = [0f32; 16];
-                    S::store(each.as_mut_ptr(), S::from_bits(most));
-                    let most = each[..S::LANES].iter().fold(0, |most, x| most.max(x.to_bits()));
-                    let (scale, factor) = block_scale(most);
-                    if factor != 0.0 {
-                        for i in (0..elements).step_by(S::LANES) {
-                            let shifted = S::add(S::mul(S::load(x.add(i)), S::splat(factor)), S::splat(ROUNDING));
-                            let integer = S::sub_i(S::bits(shifted), S::splat_i(ROUNDING.to_bits() as i32));
-                            S::store(integers.as_mut_ptr().add(i).cast(), S::from_bits(integer));
-                        }
-                    }
+                    let (scale, factor) = block_scale(S::largest_lane(most) as u32);
                     to.add(scales + block).cast::<f32>().write(scale);
+                    let bytes = to.cast::<i8>().add(block * elements);
                     for first in (0..elements).step_by(part) {
-                        let of_part = &integers[first..first + part];
-                        to.add(sums + (block * elements + first) / part).write(of_part.iter().sum());
-                    }
-                    let to = to.add(block * elements / if fours { 4 } else { 2 });
-                    for (i, &[a, b, c, d]) in integers[..elements].as_chunks::<4>().0.iter().enumerate() {
-                        if fours {
-                            to.add(i).write(i32::from_le_bytes([a as u8, b as u8, c as u8, d as u8]));
-                        } else {
-                            to.add(2 * i).write(a & 0xffff | c << 16);
-                            to.add(2 * i + 1).write(b & 0xffff | d << 16);
+                        let mut sum = S::splat_i(0);
+                        for i in (first..first + part).step_by(S::LANES) {
+                            let mut integer = S::splat_i(0);
+                            if factor != 0.0 {
+                                let shifted = S::add(S::mul(S::load(x.add(i)), S::splat(factor)), S::splat(ROUNDING));
+                                integer = S::sub_i(S::bits(shifted), S::splat_i(ROUNDING.to_bits() as i32));
+                            }
+                            sum = S::add_i(sum, integer);
+                            match fours {
+                                // The words' bytes, in order: only little-endian processors add fours.
+                                true => S::store_bytes(bytes.add(i), integer),
+                                false => S::store(integers.as_mut_ptr().add(i).cast(), S::from_bits(integer)),
+                            }
                         }
+                        to.add(sums + (block * elements + first) / part).write(S::sum_lanes(sum));
+                    }
+                    if fours {
+                        continue;
+                    }
+                    let to = to.add(block * elements / 2);
+                    for (i, &[a, b, c, d]) in integers[..elements].as_chunks::<4>().0.iter().enumerate() {
+                        to.add(2 * i).write(a & 0xffff | c << 16);
+                        to.add(2 * i + 1).write(b & 0xffff | d << 16);
                     }
                 }
             }
