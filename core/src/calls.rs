@@ -68,24 +68,26 @@ pub struct AttentionOptions<'a> {
 macro_rules! methods {
     (
         unary { $($(#[$unary_doc:meta])* $unary:ident = $unary_number:literal $unary_name:ident
-            ($($attr:ident: $attr_type:ty),*): $unary_family:ident $unary_flops:literal, $of_x:tt;)* }
+            ($($attr:ident: $attr_type:ty),*): $unary_family:ident $unary_flops:literal, $of_x:tt $($of_x_integers:ident)?;)* }
         binary { $($(#[$binary_doc:meta])* $binary:ident = $binary_number:literal $binary_name:ident:
-            $binary_family:ident $binary_flops:literal, $of_both:tt;)* }
+            $binary_family:ident $binary_flops:literal, $of_both:tt $($of_both_integers:ident)?;)* }
         comparison { $($(#[$comparison_doc:meta])* $comparison:ident = $comparison_number:literal $comparison_name:ident:
             $comparison_family:ident $comparison_flops:literal, $truths:literal;)* }
         reduction { $($(#[$reduction_doc:meta])* $reduction:ident = $reduction_number:literal
-            $reduction_name:ident: $reduction_family:ident, $function:ident = $function_number:literal $gives:ident;)* }
+            $reduction_name:ident: $reduction_family:ident, $function:ident = $function_number:literal $gives:ident $($reduction_integers:ident)?;)* }
         own $own:tt
     ) => {
-        /// Elementwise operations of one operand of any shape: f32, f16 or bf16. `dtype_mismatch` for integers.
+        /// Elementwise operations of one operand of any shape: f32, f16 or bf16; `neg` and `abs` also of integers and bools.
+        /// `dtype_mismatch` for other dtypes.
         impl Context {
             $($(#[$unary_doc])* pub fn $unary_name(&self, x: &Tensor $(, $attr: $attr_type)*) -> Result<Tensor> {
                 self.run(Op::$unary, &Attrs { $($attr,)* ..Attrs::DEFAULT }, &[Some(x)])
             })*
         }
 
-        /// Arithmetic of two operands with NumPy's broadcasting. `shape_mismatch` if they don't broadcast,
-        /// `dtype_mismatch` if their dtypes differ or are integers.
+        /// Arithmetic of two operands with NumPy's broadcasting. Integers and bools are exact and wrap around; `div` rounds them
+        /// down, and by 0 it gives 0. `shape_mismatch` if the operands don't broadcast, `dtype_mismatch` if their dtypes
+        /// differ, or are integers in `pow`.
         impl Context {
             $($(#[$binary_doc])* pub fn $binary_name(&self, a: &Tensor, b: &Tensor) -> Result<Tensor> {
                 self.run(Op::$binary, &Attrs::DEFAULT, &[Some(a), Some(b)])
@@ -100,8 +102,8 @@ macro_rules! methods {
             })*
         }
 
-        /// Reductions along an axis (`Axis::At(-1)`) or all axes (`Axis::All`); `keepdim` keeps them with length 1.
-        /// [`Context::reduce`] takes several axes.
+        /// Reductions along an axis (`Axis::At(-1)`) or all axes (`Axis::All`); `keepdim` keeps them with length 1. All but
+        /// `mean` take integers and bools too, whose sums and products wrap around. [`Context::reduce`] takes several axes.
         impl Context {
             $($(#[$reduction_doc])*
             pub fn $reduction_name(&self, x: &Tensor, axis: Axis, keepdim: bool) -> Result<Tensor> {

@@ -5,9 +5,9 @@ use std::fmt;
 
 /// The type of a tensor's elements.
 ///
-/// Arithmetic is done in `f32`. `f16` and `bf16` are storage types: widened exactly, computed in f32, rounded to nearest even.
-/// `i32`, `i64` and `u32` hold ids and indices. `bool` holds results of comparisons, `u8` bytes. In languages where a dtype may be omitted,
-/// the default is f32.
+/// Floats are computed in `f32`. `f16` and `bf16` are storage types: widened exactly, computed in f32, rounded to nearest even.
+/// `i32`, `i64`, `u32` and `u8` have exact arithmetic that keeps the lowest bits. `i32`, `i64` and `u32` also hold ids and
+/// indices, `bool` results of comparisons. In languages where a dtype may be omitted, the default is f32.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum DType {
@@ -64,7 +64,7 @@ impl DType {
         if code < Self::ALL.len() as u32 { Some(Self::ALL[code as usize]) } else { None }
     }
 
-    /// Whether arithmetic is possible on it: f32, f16, bf16.
+    /// Whether it is a float: f32, f16, bf16.
     pub const fn is_float(self) -> bool {
         matches!(self, DType::F32 | DType::F16 | DType::BF16)
     }

@@ -9,7 +9,7 @@
 #include <string.h>
 
 static adead_context *context;
-static size_t ran;
+static size_t ran, skipped;
 
 static adead_status make_tensor(const value *v, adead_tensor **out) {
   elements e = read_value(v);
@@ -138,7 +138,26 @@ static void run_pipeline(const test_case *c) {
   adead_compiled_destroy(compiled);
 }
 
+/* Whether the library has arithmetic on integers. */
+static int has_integers(void) {
+  static int has = -1;
+  if (has < 0) {
+    adead_tensor *x = NULL, *y = NULL;
+    adead_op op = -1;
+    int32_t one = 1;
+    has = !adead_op_from_name("neg", &op) && !adead_tensor_create(ADEAD_DTYPE_I32, NULL, 0, &one, sizeof one, &x) &&
+          !adead_op_run(context, op, (const adead_tensor *const *)&x, 1, NULL, &y);
+    adead_tensor_destroy(x);
+    adead_tensor_destroy(y);
+  }
+  return has;
+}
+
 static void run(const test_case *c) {
+  if (c->integers && !has_integers()) {
+    if (!skipped++) puts("skipped: cases that need arithmetic on integers, which a minimal library lacks");
+    return;
+  }
   if (c->pipeline) run_pipeline(c);
   else run_operation(c);
   ran++;
@@ -160,6 +179,6 @@ int main(int argc, char **argv) {
   }
   each_case(*arguments, arguments + 1, listing ? list : run);
   adead_context_destroy(context);
-  if (!listing) printf("%lu ran, %lu failed, 0 skipped\n", (unsigned long)ran, (unsigned long)failures);
+  if (!listing) printf("%lu ran, %lu failed, %lu skipped\n", (unsigned long)ran, (unsigned long)failures, (unsigned long)skipped);
   return failures > 0;
 }

@@ -1,8 +1,7 @@
 // Operations without arithmetic: transpose, concat, embedding, cast, comparisons, where.
 #include "glsl.cuh"
+#include "broadcast.cuh"
 #include "../vulkan/half.glsl"
-
-typedef unsigned long long ulong64;
 
 struct Arguments {
     const void *x;
@@ -35,7 +34,6 @@ struct Choice {
 };
 
 const uint GATHER = 1, COLLECT = 3, ALONG = 6, HEADS = 9;
-const uint F32 = 0, F16 = 1, BF16 = 2, I32 = 3, I64 = 4, U32 = 5, BOOL = 6, U8 = 7;
 // Ids that a block of threads checks.
 const uint CHECKED = 16384;
 
@@ -277,20 +275,6 @@ extern "C" __global__ void __launch_bounds__(256) cast(const Arguments s, const 
     }
 }
 
-// Which elements of x, ids and flag make element i.
-INLINE void sources(const Arguments &s, const Table &t, uint i, size_t (&from)[3]) {
-    from[0] = from[1] = from[2] = 0;
-#pragma unroll 1
-    for (uint d = 0; d < s.rank; d++) {
-        uint size = t.words[4 * d], rest = i / size;
-#pragma unroll
-        for (uint k = 0; k < 3; k++) {
-            from[k] += size_t(i - rest * size) * t.words[4 * d + 1 + k];
-        }
-        i = rest;
-    }
-}
-
 // An element as a number whose order is that of values. A float that is no NaN: -0 is +0.
 INLINE long long key(const uint kind, const void *of, const size_t i, bool &unordered) {
     if (kind == BOOL || kind == U8) {
@@ -317,7 +301,7 @@ extern "C" __global__ void __launch_bounds__(256) compare(const Arguments s, con
 #pragma unroll 1
     for (uint i = first; i < s.n && i < first + 1024; i += 256) {
         size_t from[3];
-        sources(s, t, i, from);
+        sources(s.rank, t, i, from);
         bool unordered = false;
         long long a = key(c.kind, s.x, from[0], unordered), b = key(c.kind, s.ids, from[1], unordered);
         uint outcome = unordered ? 8 : a < b ? 1 : a == b ? 2 : 4;
@@ -413,7 +397,7 @@ extern "C" __global__ void __launch_bounds__(256) select_units(const Arguments s
         uint sixteenth = (blockIdx.x * 256 + threadIdx.x) / 16, first = sixteenth * s.rows;
         size_t from[3];
         if (first < s.n) {
-            sources(s, t, first, from);
+            sources(s.rank, t, first, from);
             if (reinterpret_cast<const unsigned char *>(s.flag)[from[2]] != 0) {
 #pragma unroll 1
                 for (uint i = threadIdx.x % 16; i < s.rows; i += 16) {
@@ -428,7 +412,7 @@ extern "C" __global__ void __launch_bounds__(256) select_units(const Arguments s
     for (uint i = first; i < s.n && i < first + 256 * s.m; i += 256) {
         uint element = i / s.inner;
         size_t from[3];
-        sources(s, t, element, from);
+        sources(s.rank, t, element, from);
         bool is_x = reinterpret_cast<const unsigned char *>(s.flag)[from[2]] != 0;
         // In place, what is not selected is there already.
         if ((is_x ? s.x : s.ids) == s.y) {

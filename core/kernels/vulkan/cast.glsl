@@ -1,8 +1,5 @@
 // Conversions between element types: what cast does, and the widening and narrowing around every other kernel.
 
-// dtype::DType's numbers.
-const uint F32 = 0u, F16 = 1u, BF16 = 2u, I32 = 3u, I64 = 4u, U32 = 5u, BOOL = 6u, U8 = 7u;
-
 // The bits of a binary32 to an integer: truncated, saturated, NaN to 0.
 uvec2 to_integer(const uint u) {
     bool negative = u >= SIGN;
@@ -72,14 +69,6 @@ uvec2 convert(const uvec2 v) {
         u = floatBitsToUint(canonical(f(u)));
     }
     return uvec2(u, 0u);
-}
-
-bool is_half(const uint dtype) {
-    return dtype == F16 || dtype == BF16;
-}
-
-bool is_byte(const uint dtype) {
-    return dtype == BOOL || dtype == U8;
 }
 
 void convert_all() {

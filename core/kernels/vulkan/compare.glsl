@@ -1,17 +1,5 @@
 // Comparisons, which give bools, and where, which takes one.
 
-// Which elements of x, ids and flag make element i.
-uvec3 sources(uint i) {
-    uvec3 from = uvec3(0u);
-    for (uint d = 0u; d < rank; d++) {
-        uint size = load_word(outer, 4u * d), rest = i / size;
-        uvec3 apart = uvec3(load_word(outer, 4u * d + 1u), load_word(outer, 4u * d + 2u), load_word(outer, 4u * d + 3u));
-        from += (i - rest * size) * apart;
-        i = rest;
-    }
-    return from;
-}
-
 // An element as two words, the upper one first, whose order is that of values: -0 is +0. Of NaN `unordered` is set.
 uvec2 key(const uvec2 address, const uint index, inout bool unordered) {
     if (KIND == I64) {

@@ -53,8 +53,10 @@ layout(push_constant, scalar) uniform Push {
     uint rows;
 };
 
+#include "dtypes.glsl"
 #include "cast.glsl"
 #include "copy.glsl"
+#include "broadcast.glsl"
 #include "compare.glsl"
 #include "transpose.glsl"
 

@@ -10,6 +10,7 @@ mod elementwise;
 mod fixed;
 mod functions;
 mod half;
+pub mod integers;
 mod matrix;
 mod philox;
 mod power;

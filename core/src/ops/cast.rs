@@ -37,11 +37,8 @@ pub(super) fn reference(_: &Attrs, inputs: &[Option<View<'_>>], output: &Meta) -
         });
     }
     let x = scalar::integers(inputs, 0)?.into_iter();
-    Ok(match to {
-        DType::I64 => x.flat_map(i64::to_ne_bytes).collect(),
-        DType::I32 | DType::U32 => x.flat_map(|x| (x as i32).to_ne_bytes()).collect(),
-        DType::U8 => x.map(|x| x as u8).collect(),
-        DType::Bool => x.map(|x| u8::from(x != 0)).collect(),
-        _ => scalar::stored(x.map(|x| x as f32), to),
+    Ok(match to.is_float() {
+        true => scalar::stored(x.map(|x| x as f32), to),
+        false => scalar::stored_integers(x, to),
     })
 }

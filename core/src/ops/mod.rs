@@ -119,13 +119,13 @@ pub enum OpKind {
 macro_rules! operations {
     (
         unary { $($(#[doc = $unary_doc:literal])+ $unary:ident = $unary_number:literal
-            $unary_name:ident ($($attr:ident: $attr_type:ty),*): $unary_family:ident $unary_flops:literal, $unary_functions:tt;)* }
+            $unary_name:ident ($($attr:ident: $attr_type:ty),*): $unary_family:ident $unary_flops:literal, $unary_functions:tt $($unary_integers:ident)?;)* }
         binary { $($(#[doc = $binary_doc:literal])+ $binary:ident = $binary_number:literal
-            $binary_name:ident: $binary_family:ident $binary_flops:literal, $binary_functions:tt;)* }
+            $binary_name:ident: $binary_family:ident $binary_flops:literal, $binary_functions:tt $($binary_integers:ident)?;)* }
         comparison { $($(#[doc = $comparison_doc:literal])+ $comparison:ident = $comparison_number:literal
             $comparison_name:ident: $comparison_family:ident $comparison_flops:literal, $truths:literal;)* }
         reduction { $($(#[doc = $reduction_doc:literal])+ $reduction:ident = $reduction_number:literal
-            $reduction_name:ident: $reduction_family:ident, $reduction_function:ident = $reduction_code:literal $gives:ident;)* }
+            $reduction_name:ident: $reduction_family:ident, $reduction_function:ident = $reduction_code:literal $gives:ident $($reduction_integers:ident)?;)* }
         own { $($(#[doc = $own_doc:literal])+ $own:ident = $own_number:literal
             $own_name:ident: $own_family:ident, $room:ident::$kernel:ident;)* }
     ) => {
@@ -161,7 +161,7 @@ macro_rules! operations {
                 operands: &["x"],
                 attrs: &[$(stringify!($attr)),*],
                 in_place: true,
-                shape: |_, inputs, output| rules::elementwise(stringify!($unary_name), inputs, output),
+                shape: |_, inputs, output| rules::unary(Op::$unary, inputs, output),
                 flops: |_, _, output| f64::from($unary_flops) * output.shape.elements() as f64,
             }),)*
             $((Op::$binary, OpKind::Binary, Family::$binary_family, OpInfo {
@@ -169,7 +169,7 @@ macro_rules! operations {
                 operands: &["a", "b"],
                 attrs: &[],
                 in_place: true,
-                shape: |_, inputs, output| rules::broadcasting(stringify!($binary_name), inputs, output),
+                shape: |_, inputs, output| rules::broadcasting(Op::$binary, inputs, output),
                 flops: |_, _, output| f64::from($binary_flops) * output.shape.elements() as f64,
             }),)*
             $((Op::$comparison, OpKind::Comparison, Family::$comparison_family, OpInfo {
@@ -185,7 +185,7 @@ macro_rules! operations {
                 operands: &["x"],
                 attrs: Gives::$gives.attrs(),
                 in_place: false,
-                shape: |attrs, inputs, output| reduction::rule(stringify!($reduction_name), Gives::$gives, attrs, inputs, output),
+                shape: |attrs, inputs, output| reduction::rule(Op::$reduction, Gives::$gives, attrs, inputs, output),
                 flops: |_, inputs, _| rules::required(inputs, 0).shape.elements() as f64,
             }),)*
             $((Op::$own, OpKind::Own, Family::$own_family, $own_name::INFO),)*
@@ -209,6 +209,19 @@ macro_rules! operations {
                 }
             }
 
+            /// Returns whether it also computes on integers and bools. In a library without the feature `integers`, none does.
+            pub const fn takes_integers(self) -> bool {
+                const fn marked(mark: &str) -> bool {
+                    cfg!(feature = "integers") && !mark.is_empty()
+                }
+                match self {
+                    $(Op::$unary => marked(stringify!($($unary_integers)?)),)*
+                    $(Op::$binary => marked(stringify!($($binary_integers)?)),)*
+                    $(Op::$reduction => marked(stringify!($($reduction_integers)?)),)*
+                    _ => false,
+                }
+            }
+
             /// Returns its description, one or two sentences.
             pub fn about(self) -> &'static str {
                 match self {
@@ -226,11 +239,24 @@ macro_rules! operations {
         /// Every kernel is checked against it.
         pub fn reference(op: Op, attrs: &Attrs, inputs: &[Option<View<'_>>], output: &Meta) -> Result<Values> {
             let _turns = Turns::of_operands(inputs, None)?;
+            if op.takes_integers() && !rules::required(inputs, 0).dtype.is_float() {
+                return match op {
+                    $($(Op::$unary => scalar::map_integers(inputs, output, contract::$unary_integers::$unary_name),)?)*
+                    $($(Op::$binary => scalar::zip_integers(inputs, output, contract::$binary_integers::$binary_name),)?)*
+                    $($(Op::$reduction => {
+                        let x = scalar::integers(inputs, 0)?;
+                        reduction::reference(attrs, inputs, output, &x, contract::$reduction_integers::$reduction_name)
+                    })?)*
+                    _ => unreachable!("the operation takes integers"),
+                };
+            }
             match op {
                 $(Op::$unary => scalar::map(inputs, output, |x| contract::$unary_name(x $(, attrs.$attr)*)),)*
                 $(Op::$binary => scalar::zip(inputs, output, contract::$binary_name),)*
                 $(Op::$comparison => compare::reference(inputs, output, $truths),)*
-                $(Op::$reduction => reduction::reference(attrs, inputs, output, contract::$reduction_name),)*
+                $(Op::$reduction => {
+                    reduction::reference(attrs, inputs, output, &scalar::floats(inputs, 0)?, contract::$reduction_name)
+                })*
                 $(Op::$own => $own_name::reference(attrs, inputs, output),)*
             }
         }

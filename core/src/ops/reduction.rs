@@ -1,7 +1,7 @@
 //! Reductions along one axis, several axes or all axes.
 
 use super::rules::{Lines, axis_index};
-use super::{Attrs, Axis, Metas, Values, rules, scalar};
+use super::{Attrs, Axis, Metas, Op, Values, rules, scalar};
 use crate::dtype::DType;
 use crate::error::{Result, fail};
 use crate::operand::{Meta, View};
@@ -103,8 +103,9 @@ fn set_shape(op: &str, attrs: &Attrs, shape: &Shape, to: &mut Shape) -> Result<(
 }
 
 /// The shape rule of reductions.
-pub(super) fn rule(op: &str, gives: Gives, attrs: &Attrs, inputs: Metas<'_>, output: &mut Meta) -> Result<()> {
-    let mut dtype = rules::one_float(op, inputs)?;
+pub(super) fn rule(op: Op, gives: Gives, attrs: &Attrs, inputs: Metas<'_>, output: &mut Meta) -> Result<()> {
+    let mut dtype = rules::one_dtype(op, inputs)?;
+    let op = op.name();
     if gives == Gives::Index {
         dtype = index_dtype(op, attrs)?;
     }
@@ -156,7 +157,19 @@ impl Given for f32 {
     }
 }
 
+impl Given for i64 {
+    fn stored(self, dtype: DType) -> Values {
+        scalar::stored_integers([self], dtype)
+    }
+}
+
 impl Given for Option<f32> {
+    fn stored(self, dtype: DType) -> Values {
+        self.map_or_else(Values::new, |value| value.stored(dtype))
+    }
+}
+
+impl Given for Option<i64> {
     fn stored(self, dtype: DType) -> Values {
         self.map_or_else(Values::new, |value| value.stored(dtype))
     }
@@ -168,14 +181,15 @@ impl Given for Option<usize> {
     }
 }
 
-/// Computes the result with a function of the contract, which is called on each line.
-pub(super) fn reference<R: Given>(
+/// Computes the result with a function of the contract, which is called on each line of the operand's elements, x.
+pub(super) fn reference<T: Copy, R: Given>(
     attrs: &Attrs,
     inputs: &[Option<View<'_>>],
     output: &Meta,
-    f: impl Fn(&[f32]) -> R,
+    x: &[T],
+    f: impl Fn(&[T]) -> R,
 ) -> Result<Values> {
-    let (x, shape) = (scalar::floats(inputs, 0)?, rules::required(inputs, 0).shape);
+    let shape = rules::required(inputs, 0).shape;
     let (rank, dims) = (shape.rank(), shape.dims());
     let mut along = [false; MAX_RANK];
     match (attrs.axes.axes(), attrs.axis) {

@@ -1,6 +1,6 @@
 //! Helpers that the shape rules of several operations share.
 
-use super::{Attrs, Axis, Metas, OpInfo};
+use super::{Attrs, Axis, Metas, Op, OpInfo};
 use crate::dtype::DType;
 use crate::error::{Result, fail};
 use crate::operand::Meta;
@@ -65,7 +65,28 @@ pub(super) fn one_float(op: &str, inputs: Metas<'_>) -> Result<DType> {
     Ok(found.unwrap_or(DType::F32))
 }
 
-/// The shape rule of `y = f(x)`.
+/// Checks that all operands have the same dtype, on which the operation is defined, and returns it.
+#[inline]
+pub(super) fn one_dtype(op: Op, inputs: Metas<'_>) -> Result<DType> {
+    if required(inputs, 0).dtype.is_float() || !op.takes_integers() {
+        return one_float(op.name(), inputs);
+    }
+    let first = required(inputs, 0);
+    for meta in inputs.present() {
+        same_dtype(op.name(), first, meta)?;
+    }
+    Ok(first.dtype)
+}
+
+/// The shape rule of an operation of the table's section `unary`.
+#[inline]
+pub(super) fn unary(op: Op, inputs: Metas<'_>, output: &mut Meta) -> Result<()> {
+    one_dtype(op, inputs)?;
+    output.assign(required(inputs, 0));
+    Ok(())
+}
+
+/// The shape rule of `y = f(x)` on floats.
 #[inline]
 pub(super) fn elementwise(op: &str, inputs: Metas<'_>, output: &mut Meta) -> Result<()> {
     one_float(op, inputs)?;
@@ -75,8 +96,8 @@ pub(super) fn elementwise(op: &str, inputs: Metas<'_>, output: &mut Meta) -> Res
 
 /// The shape rule of `y = f(a, b)` with broadcasting.
 #[inline]
-pub(super) fn broadcasting(op: &str, inputs: Metas<'_>, output: &mut Meta) -> Result<()> {
-    let dtype = one_float(op, inputs)?;
+pub(super) fn broadcasting(op: Op, inputs: Metas<'_>, output: &mut Meta) -> Result<()> {
+    let dtype = one_dtype(op, inputs)?;
     let (a, b) = (required(inputs, 0), required(inputs, 1));
     if a == b {
         output.assign(a);

@@ -67,6 +67,30 @@ pub(super) fn stored(values: impl IntoIterator<Item = f32>, dtype: DType) -> Val
     }
 }
 
+/// Converts results of integer arithmetic to their dtype.
+pub(super) fn stored_integers(values: impl IntoIterator<Item = i64>, dtype: DType) -> Values {
+    let values = values.into_iter();
+    match dtype {
+        DType::I64 => values.flat_map(i64::to_ne_bytes).collect(),
+        DType::I32 | DType::U32 => values.flat_map(|x| (x as i32).to_ne_bytes()).collect(),
+        DType::Bool => values.map(|x| u8::from(x != 0)).collect(),
+        _ => values.map(|x| x as u8).collect(),
+    }
+}
+
+/// Computes `y = f(x)` on integers or bools.
+pub(super) fn map_integers(inputs: &[Option<View<'_>>], output: &Meta, f: impl Fn(i64) -> i64) -> Result<Values> {
+    Ok(stored_integers(integers(inputs, 0)?.into_iter().map(f), output.dtype))
+}
+
+/// Computes `y = f(a, b)` on integers or bools with broadcasting.
+pub(super) fn zip_integers(inputs: &[Option<View<'_>>], output: &Meta, f: impl Fn(i64, i64) -> i64) -> Result<Values> {
+    let index = |i: usize| broadcast_index(inputs[i].as_ref().map(|view| *view.meta()), output);
+    let (a, b) = (integers(inputs, 0)?, integers(inputs, 1)?);
+    let (of_a, of_b) = (index(0), index(1));
+    Ok(stored_integers((0..output.shape.elements()).map(|i| f(a[of_a(i)], b[of_b(i)])), output.dtype))
+}
+
 /// Computes `y = f(x)`.
 pub(super) fn map(inputs: &[Option<View<'_>>], output: &Meta, f: impl Fn(f32) -> f32) -> Result<Values> {
     Ok(stored(floats(inputs, 0)?.into_iter().map(f), output.dtype))

@@ -14,6 +14,10 @@
 /// - `reduction`, along one axis, several axes or all. After the family: the function of `lines.comp` and `lines.cu` by name and
 ///   number, and what the operation computes from a line (a [`Gives`](super::Gives)). The reference is the function of
 ///   [`crate::contract`] with the operation's name. The operation has no file of its own.
+///
+/// In these sections, `integers` at the end of a row marks an operation that is also defined on integers and bools, by the function
+/// of [`crate::contract::integers`] with its name.
+///
 /// - `own`. After the family: the function that computes it, with the same path in `hal/cpu/kernels` and in `hal/lowering`.
 ///
 /// Programs and the C ABI contain an operation's number, so it never changes. A new operation takes a number above all others.
@@ -25,9 +29,9 @@ macro_rules! table {
                 /// `x·alpha`.
                 Scale = 6 scale(alpha: f32): Elementwise 1, [SCALE = 7];
                 /// `−x`.
-                Neg = 7 neg(): Elementwise 1, [NEG = 8];
+                Neg = 7 neg(): Elementwise 1, [NEG = 8] integers;
                 /// `|x|`.
-                Abs = 8 abs(): Elementwise 1, [ABS = 9];
+                Abs = 8 abs(): Elementwise 1, [ABS = 9] integers;
                 /// `e^x`.
                 Exp = 9 exp(): Function 16, [EXP = 10];
                 /// The natural logarithm; NaN if x < 0.
@@ -65,17 +69,17 @@ macro_rules! table {
             }
             binary {
                 /// `a + b`.
-                Add = 2 add: Elementwise 1, [ADD = 14];
+                Add = 2 add: Elementwise 1, [ADD = 14] integers;
                 /// `a − b`.
-                Sub = 3 sub: Elementwise 1, [SUB = 15];
+                Sub = 3 sub: Elementwise 1, [SUB = 15] integers;
                 /// `a·b`, element by element.
-                Mul = 4 mul: Elementwise 1, [MUL = 16];
+                Mul = 4 mul: Elementwise 1, [MUL = 16] integers;
                 /// `a / b`.
-                Div = 5 div: Elementwise 1, [DIV = 17];
+                Div = 5 div: Elementwise 1, [DIV = 17] integers;
                 /// The larger of a and b; NaN propagates, and −0 < +0.
-                Maximum = 35 maximum: Elementwise 1, [MAXIMUM = 26 called];
+                Maximum = 35 maximum: Elementwise 1, [MAXIMUM = 26 called] integers;
                 /// The smaller of a and b; NaN propagates, and −0 < +0.
-                Minimum = 36 minimum: Elementwise 1, [MINIMUM = 27 called];
+                Minimum = 36 minimum: Elementwise 1, [MINIMUM = 27 called] integers;
                 /// `a^b`; NaN for a finite a < 0 and a finite b that is not an integer.
                 Pow = 41 pow: Function 90, [POW = 32 called];
             }
@@ -95,19 +99,19 @@ macro_rules! table {
             }
             reduction {
                 /// The sum over some or all axes; +0 for no elements.
-                Sum = 19 sum: Reduction, SUM = 0 Value;
+                Sum = 19 sum: Reduction, SUM = 0 Value integers;
                 /// The mean over some or all axes; NaN for no elements.
                 Mean = 20 mean: Reduction, SUM = 0 Mean;
                 /// The maximum over some or all axes; NaN propagates. `invalid_argument` for no elements.
-                Max = 21 max: Reduction, MAX = 1 Element;
+                Max = 21 max: Reduction, MAX = 1 Element integers;
                 /// The index of the first maximum, i64. `invalid_argument` for no elements.
-                Argmax = 22 argmax: Reduction, ARGMAX = 2 Index;
+                Argmax = 22 argmax: Reduction, ARGMAX = 2 Index integers;
                 /// The minimum over some or all axes; NaN propagates. `invalid_argument` for no elements.
-                Min = 53 min: Reduction, MIN = 3 Element;
+                Min = 53 min: Reduction, MIN = 3 Element integers;
                 /// The index of the first minimum, i64. `invalid_argument` for no elements.
-                Argmin = 54 argmin: Reduction, ARGMIN = 4 Index;
+                Argmin = 54 argmin: Reduction, ARGMIN = 4 Index integers;
                 /// The product over some or all axes; 1 for no elements.
-                Prod = 55 prod: Reduction, PROD = 5 Value;
+                Prod = 55 prod: Reduction, PROD = 5 Value integers;
             }
             own {
                 /// `alpha·(a·b) + beta·c + bias`, then an activation.

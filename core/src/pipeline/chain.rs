@@ -82,9 +82,9 @@ impl Pipeline {
 macro_rules! methods {
     (
         unary { $($(#[$unary_doc:meta])* $unary:ident = $unary_number:literal $unary_name:ident
-            ($($attr:ident: $attr_type:ty),*): $unary_family:ident $unary_flops:literal, $of_x:tt;)* }
+            ($($attr:ident: $attr_type:ty),*): $unary_family:ident $unary_flops:literal, $of_x:tt $($of_x_integers:ident)?;)* }
         binary { $($(#[$binary_doc:meta])* $binary:ident = $binary_number:literal $binary_name:ident:
-            $binary_family:ident $binary_flops:literal, $of_both:tt;)* }
+            $binary_family:ident $binary_flops:literal, $of_both:tt $($of_both_integers:ident)?;)* }
         comparison { $($(#[$comparison_doc:meta])* $comparison:ident = $comparison_number:literal $comparison_name:ident:
             $comparison_family:ident $comparison_flops:literal, $truths:literal;)* }
         reduction $reductions:tt

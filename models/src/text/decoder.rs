@@ -30,6 +30,9 @@ pub(crate) struct Decoder {
     recordings: Recordings,
 }
 
+/// The keys and the values that a head attends to.
+type KeysAndValues<'a> = (&'a [f32], &'a [f32]);
+
 /// The tokens of a step whose results the caller wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wanted {
@@ -369,8 +372,8 @@ impl Decoder {
             let meta = Meta::new(DType::F32, Shape::new(&[1, positions.len(), head_width])?);
             let mask = seen.mask.as_ref();
             let read = |head| (head, cache.read(layer, head, positions.clone()));
-            let all: Vec<(usize, (&[f32], &[f32]))> = (0..kv_heads).map(read).collect();
-            let head = |(head, (keys, values)): (usize, (&[f32], &[f32]))| {
+            let all: Vec<_> = (0..kv_heads).map(read).collect();
+            let head = |(head, (keys, values)): (usize, KeysAndValues<'_>)| {
                 let (keys, values) = (View::f32(keys, &meta)?, View::f32(values, &meta)?);
                 let queries = queries.rows(head * group, group)?;
                 let operands = [Some(queries.view()), Some(keys), Some(values), mask.map(Tensor::view)];

@@ -426,6 +426,14 @@ def blocks(begin):
 
 
 def moves(begin):
+    # Elementwise steps on integers between steps on floats.
+    p = begin("integers")
+    x = p.input(rand("f32", 5, 40, e=4))
+    at = p.do("argmax", x, axis=1, keepdim=1)
+    steps = p.do("mul", p.do("sub", p.do("cast", x, dtype="i64"), at), p.constant(operand("i64", (40,), "ids:?:9")))
+    p.give(p.do("cast", p.do("abs", steps)), p.do("sum", p.do("neg", steps), axis=0))
+    p.again(rand("f32", 5, 40, e=4))
+    p.end()
     p = begin("embedding_mean_norm")
     table, ids = p.constant(rand("f32", 11, 6)), p.input(operand("i64", (2, 5), "ids:?:11"))
     h = p.do("mean", p.do("embedding", table, ids), axis=1)
@@ -569,7 +577,7 @@ def errors(begin):
     bad("shape", "shape_mismatch", lambda p, x, h: p.do("add", h, x))
     bad("depth", "shape_mismatch", lambda p, x, h: p.do("matmul", h, x))
     bad("dtype", "dtype_mismatch", lambda p, x, h: p.do("add", h, p.do("cast", h, dtype="f16")))
-    bad("integers", "dtype_mismatch", lambda p, x, h: p.do("neg", p.do("argmax", h)))
+    bad("integers", "dtype_mismatch", lambda p, x, h: p.do("exp", p.do("argmax", h)))
     bad("attribute", "invalid_argument", lambda p, x, h: p.do("exp", h, alpha=1.0))
     bad("word", "invalid_argument", lambda p, x, h: p.do("gelu", h, form="sigmoid"))
     bad("axis", "invalid_argument", lambda p, x, h: p.do("softmax", h, axis=2))

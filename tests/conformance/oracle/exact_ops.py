@@ -263,9 +263,9 @@ def op_rope(attrs, shape, x, cos, sin):
     return out
 
 
-def op_reduce(function):
+def op_reduce(function, elements=None):
     def run(attrs, shape, x):
-        x, rank = floats(x), len(x.shape)
+        x, rank = (elements or floats)(x), len(x.shape)
         axes = shapes.reduced_axes(attrs, rank)
         kept = [axis for axis in range(rank) if axis not in axes]
         lines = {index: [] for index in indices([x.shape[axis] for axis in kept])}
@@ -442,6 +442,30 @@ def ordered(holds):
     return op_compare(lambda a, b: a is not None and b is not None and holds(a, b))
 
 
+# Integers and bools, in Python's integers; what is stored are a result's lowest bits
+
+
+def wholes(x):
+    return View(x.shape, [value(x.dtype, element) for element in x.data])
+
+
+def op_whole(function):
+    def run(attrs, shape, *operands):
+        operands = [wholes(operand) for operand in operands]
+        return [function(*(operand[index] for operand in operands)) for index in indices(shape)]
+    return run
+
+
+WHOLE = {
+    "neg": op_whole(lambda x: -x), "abs": op_whole(abs),
+    "add": op_whole(lambda a, b: a + b), "sub": op_whole(lambda a, b: a - b), "mul": op_whole(lambda a, b: a * b),
+    "div": op_whole(lambda a, b: a // b if b else 0), "maximum": op_whole(max), "minimum": op_whole(min),
+    "sum": op_reduce(sum, wholes), "prod": op_reduce(prod, wholes), "max": op_reduce(max, wholes),
+    "min": op_reduce(min, wholes),
+    "argmax": op_reduce(lambda x: x.index(max(x)), wholes), "argmin": op_reduce(lambda x: x.index(min(x)), wholes),
+}
+
+
 def op_where(attrs, shape, condition, a, b):
     condition, a, b = (View(x.shape, x.data) for x in (condition, a, b))
     return [a[index] if condition[index] else b[index] for index in indices(shape)]
@@ -483,6 +507,9 @@ def run(op, operands, given):
         return [cast(operands[0].dtype, dtype, element) for element in operands[0].data]
     if op in ("matmul", "attention", "ffn"):
         operands = list(operands) + [None] * ({"matmul": 4, "attention": 4, "ffn": 5}[op] - len(operands))
+    if shapes.is_whole(op, operands[0].dtype):
+        found = WHOLE[op](attrs, shape, *operands)
+        return [int(x != 0) if dtype == "bool" else bits_of_int(dtype, x) for x in found]
     if op in MOVES:
         return MOVES[op](attrs, shape, *operands)
     if op in INDEX:

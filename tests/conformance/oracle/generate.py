@@ -10,6 +10,7 @@ import cases_blocks
 import cases_compare
 import cases_elementwise
 import cases_fixed
+import cases_integers
 import cases_matmul
 import cases_moves
 import cases_pipeline
@@ -22,7 +23,7 @@ CASES = Path(__file__).resolve().parent.parent / "cases"
 
 def build():
     suite = Suite()
-    for module in (cases_matmul, cases_fixed, cases_blocks, cases_elementwise, cases_reduce, cases_attention, cases_moves,
+    for module in (cases_matmul, cases_fixed, cases_blocks, cases_elementwise, cases_integers, cases_reduce, cases_attention, cases_moves,
                    cases_compare, cases_rows, cases_pipeline):
         module.build(suite)
     return suite

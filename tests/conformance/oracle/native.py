@@ -30,6 +30,7 @@ LIMIT = {"f32": 0, **FIXED}
 KIND = kinds("NONE")
 OF_TWO = kinds("ADD")
 COMPARED = kinds("EQUAL")
+WHOLE = {name.removeprefix("whole_"): code for name, code in kinds("WHOLE_NEG").items()}
 FORMATS = kinds("Q8_0")
 
 
@@ -190,8 +191,31 @@ def reduced_lines(attrs, x):
     rank, axes = len(x.shape), shapes.reduced_axes(attrs, len(x.shape))
     kept = [axis for axis in range(rank) if axis not in axes]
     order = kept + axes
-    data = gather(widen(x), [x.shape[axis] for axis in order], [strides_of(x.shape)[axis] for axis in order])
+    data = gather(wide(x), [x.shape[axis] for axis in order], [strides_of(x.shape)[axis] for axis in order])
     return prod(x.shape[axis] for axis in kept), prod(x.shape[axis] for axis in axes), 1, data
+
+
+def wide(x):
+    """The elements as binary32 if they are floats, else as i64."""
+    if x.dtype in FLOATS:
+        return widen(x)
+    out = empty(8, len(x.data))
+    call("o_cast", CODES[x.dtype], CODES["i64"], len(out), x.data, out)
+    return out
+
+
+def integers(op, attrs, dtype, shape, operands):
+    """Arithmetic on integers and bools."""
+    out = empty(8, prod(shape))
+    if op in shapes.VALUES + shapes.PLACES:
+        lines, n, _, data = reduced_lines(attrs, operands[0])
+        call("o_fold_integers", WHOLE[op], lines, n, data, out)
+    else:
+        a, b = (spread(wide(operand), operand.shape, shape) for operand in (operands * 2)[:2])
+        call("o_integers", WHOLE[op], len(out), a, b, out)
+    data = empty(WIDTH[dtype], len(out))
+    call("o_cast", CODES["i64"], CODES[dtype], len(out), out, data)
+    return data
 
 
 def greatest(attrs, shape, x):
@@ -299,7 +323,9 @@ def run(op, operands, given):
         else:
             call("o_quantized_matmul", FORMATS[attrs["format"]], prod(shape[:-1]), shape[-1], K, x.data, operands[1].data, data)
         return Tensor(dtype, shape, data)
-    if op == "embedding":
+    if shapes.is_whole(op, x.dtype):
+        data = integers(op, attrs, dtype, shape, list(operands))
+    elif op == "embedding":
         data = embedding(*operands)
     elif op == "transpose":
         perm = attrs["perm"] or list(range(len(x.shape)))[::-1]

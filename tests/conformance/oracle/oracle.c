@@ -1184,6 +1184,48 @@ void o_where(i64 size, i64 n, const unsigned char *condition, const char *a, con
         memcpy(out + i * size, (condition[i] ? a : b) + i * size, (size_t)size);
 }
 
+/* ---------------------------------------------------------------- integers */
+
+enum { WHOLE_NEG, WHOLE_ABS, WHOLE_ADD, WHOLE_SUB, WHOLE_MUL, WHOLE_DIV, WHOLE_MAXIMUM, WHOLE_MINIMUM,
+       WHOLE_SUM, WHOLE_PROD, WHOLE_MAX, WHOLE_MIN, WHOLE_ARGMAX, WHOLE_ARGMIN };
+
+static i64 floored(i64 a, i64 b)
+{
+    if (b == 0) return 0;
+    if (b == -1) return (i64)(0 - (u64)a);
+    i64 q = a / b;
+    return q * b > a == (b > 0) && q * b != a ? q - 1 : q;
+}
+
+/* Elements come as i64; the result's lowest bits are the element's. b is a where there is one operand. */
+void o_integers(i64 kind, i64 n, const i64 *a, const i64 *b, i64 *out)
+{
+    for (i64 i = 0; i < n; i++) {
+        u64 x = (u64)a[i], y = (u64)b[i];
+        out[i] = kind == WHOLE_NEG || (kind == WHOLE_ABS && a[i] < 0) ? (i64)(0 - x)
+            : kind == WHOLE_ABS ? a[i] : kind == WHOLE_ADD ? (i64)(x + y) : kind == WHOLE_SUB ? (i64)(x - y)
+            : kind == WHOLE_MUL ? (i64)(x * y) : kind == WHOLE_DIV ? floored(a[i], b[i])
+            : (a[i] < b[i]) == (kind == WHOLE_MAXIMUM) ? b[i] : a[i];
+    }
+}
+
+/* One result for each line of n elements. */
+void o_fold_integers(i64 kind, i64 lines, i64 n, const i64 *x, i64 *out)
+{
+    for (i64 line = 0; line < lines; line++, x += n) {
+        u64 sum = 0, product = 1;
+        i64 most = 0, least = 0;
+        for (i64 i = 0; i < n; i++) {
+            sum += (u64)x[i];
+            product *= (u64)x[i];
+            if (x[i] > x[most]) most = i;
+            if (x[i] < x[least]) least = i;
+        }
+        out[line] = kind == WHOLE_SUM ? (i64)sum : kind == WHOLE_PROD ? (i64)product : kind == WHOLE_MAX ? x[most]
+            : kind == WHOLE_MIN ? x[least] : kind == WHOLE_ARGMAX ? most : least;
+    }
+}
+
 /* ---------------------------------------------------------------- moves */
 
 /* out[index] = src[sum(index * stride)]: broadcasting and transposition are both a choice of strides. */

@@ -168,9 +168,11 @@ class Pipeline:
         """Computes what it gives and writes it. `expect`: the status where recording or compiling fails."""
         lines = ["op pipeline", *(self.line(node) for node in self.nodes), *(f"give {value}" for value in self.outputs)]
         specs = [spec for run in self.runs for spec in run] + [node.spec for node in self.nodes if node.spec]
-        dtypes = {spec[0] for spec in specs}
+        dtypes, integers = {spec[0] for spec in specs}, False
         try:
-            dtypes |= {dtype for dtype, _ in self.described()}
+            all = self.described()
+            dtypes |= {dtype for dtype, _ in all}
+            integers = any(node.operands and shapes.is_whole(node.op, all[node.operands[0]][0]) for node in self.nodes)
         except shapes.Rejected as rejected:
             assert rejected.status == expect and len(self.runs) == 1, f"{self.name}: {rejected}, expected {expect}"
             lines.append(f"error {expect}")
@@ -181,4 +183,4 @@ class Pipeline:
                     lines.append("again")
                     lines += [f"in {dtype} {shape_text(shape)} {data}" for dtype, shape, data in run]
                 lines += self.expectation(i)
-        self.suite.write(self.name, lines, dtypes, errors=bool(expect or self.statuses))
+        self.suite.write(self.name, lines, dtypes, errors=bool(expect or self.statuses), integers=integers)

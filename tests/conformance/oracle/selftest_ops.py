@@ -223,6 +223,17 @@ def quantized(r):
     return [x, w], {"format": form}
 
 
+def integers(r, op):
+    """A call on integers or bools."""
+    dtype = r.choice([dtype for dtype in DTYPES if dtype not in FLOATS])
+    if op in shapes.VALUES + shapes.PLACES:
+        (x,), attrs = reduction(r, "f32", op)
+        return [values(r, dtype, x.shape)], attrs
+    full = shape(r, (0, 1, 2, 3, 4))
+    pair = [values(r, dtype, full), values(r, dtype, faded(r, full))]
+    return pair[:shapes.OPS[op][0]], {}
+
+
 def operation_cases(r, rounds=90):
     for index in range(rounds):
         dtype = FLOATS[index % 3]
@@ -242,6 +253,8 @@ def operation_cases(r, rounds=90):
             yield op, pair[::-1] if r.random() < 0.5 else pair, {}
         full, kind = shape(r, (0, 1, 2, 3, 4)), r.choice(DTYPES)
         yield "where", [values(r, "bool", faded(r, full)), values(r, kind, full), values(r, kind, faded(r, full))], {}
+        for op in shapes.WHOLE:
+            yield op, *integers(r, op)
         for op in shapes.UNARY:
             yield op, [values(r, dtype, shape(r, (0, 1, 2)))], {}
         yield "scale", [values(r, dtype, shape(r, (0, 1, 2)))], {"alpha": number(r)}

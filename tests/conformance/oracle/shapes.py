@@ -40,6 +40,15 @@ BLOCKS = {"q8_0": (34, 32), "q4_0": (18, 32), "q4_1": (20, 32), "q5_0": (22, 32)
           "q4_k": (144, 256), "q5_k": (176, 256), "q6_k": (210, 256)}
 COMPARISONS = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
 
+# Also defined on integers and bools.
+WHOLE = ("neg", "abs", "add", "sub", "mul", "div", "maximum", "minimum", "sum", "prod", "max", "min", "argmax", "argmin")
+
+
+def is_whole(op, dtype):
+    """Whether the operation computes on integers or bools, if its first operand has this dtype."""
+    return op in WHOLE and dtype not in FLOATS
+
+
 # op: (required operands, optional operands, attributes: kind or words, default)
 OPS = {
     "matmul": (2, 2, {"trans_a": ("flag", "0"), "trans_b": ("flag", "0"), "alpha": ("f32", "0x3f800000"),
@@ -132,7 +141,7 @@ def check_operands(op, operands):
         dtypes = dtypes[1:]
     if len(set(dtypes)) != 1:
         bad_dtype("operands differ")
-    if op not in ("concat", "pad", "where") + COMPARISONS and dtypes[0] not in FLOATS:
+    if op not in ("concat", "pad", "where") + COMPARISONS + WHOLE and dtypes[0] not in FLOATS:
         bad_dtype("not a floating dtype")
 
 

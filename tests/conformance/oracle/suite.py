@@ -49,14 +49,16 @@ class Suite:
             dtypes |= {attrs["dtype"]} & {"f16", "bf16", "i64"} if "dtype" in attrs else set()
             lines.append(f"error {expect}")
             large = False
-        self.write(name, lines, dtypes, large, errors=expect is not None)
+        integers = shapes.is_whole(op, specs[0][0]) if specs and specs[0] else False
+        self.write(name, lines, dtypes, large, errors=expect is not None, integers=integers)
 
-    def write(self, name, lines, dtypes, large=False, errors=False):
+    def write(self, name, lines, dtypes, large=False, errors=False, integers=False):
         """Adds a case: its lines between `case` and what it requires."""
         assert name not in self.ids and set(name) <= set("abcdefghijklmnopqrstuvwxyz0123456789_.-/"), name
         self.ids.add(name)
         lines = [f"case {name}", *lines, *(f"requires {word}" for word in ("f16", "bf16", "i64") if word in dtypes)]
         lines += ["requires large"] if large else []
+        lines += ["requires integers"] if integers else []
         lines.append("end")
         assert all(len(line) < 262144 for line in lines), name
         self.files.setdefault(name.split("/")[0], []).append("\n".join(lines) + "\n")

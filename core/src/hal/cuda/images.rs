@@ -112,6 +112,7 @@ mod tests {
             (Kernels::Attention, "attention"),
             (Kernels::Elementwise, "elementwise"),
             (Kernels::Fixed, "fixed"),
+            (Kernels::Integers, "integers"),
             (Kernels::Lines, "lines"),
             (Kernels::Matmul, "matmul"),
             (Kernels::Moves, "moves"),
@@ -157,7 +158,7 @@ mod tests {
         ] {
             assert_eq!(of(Card { capability, ..Card::default() }), expected, "{capability}");
         }
-        for kernels in [Kernels::Lines, Kernels::Moves, Kernels::Quantized] {
+        for kernels in [Kernels::Integers, Kernels::Lines, Kernels::Moves, Kernels::Quantized] {
             for (capability, expected) in
                 [(75, "compute_70.ptx"), (89, "compute_80.ptx"), (90, "compute_90.ptx"), (120, "compute_90.ptx")]
             {

@@ -179,6 +179,10 @@ impl Launch {
                 // Most moves pass only the first constants, so all take six.
                 launch.words.1 = 6;
             }
+            Kernels::Integers => {
+                launch.name = if constants[0] == 0 { c"arithmetic" } else { c"fold" };
+                launch.take(constants);
+            }
             Kernels::Lines => {
                 let [function, size, _, _, whole, across, _, _, _, _, steps, ..] = constants else {
                     fail!(Internal, "a reduction has {} constants", constants.len());

@@ -59,7 +59,7 @@ fn neighbours(shape: &Shape, condition: Operand<'_>, a: Operand<'_>) -> u32 {
 }
 
 /// Where operands are, and the result's axes from the last to the first: sizes, and elements between neighbours of each operand.
-fn broadcast(encoder: &mut dyn Encoder, call: &Call<'_>, operands: [Operand<'_>; 3]) -> Result<Arguments> {
+pub fn broadcast(encoder: &mut dyn Encoder, call: &Call<'_>, operands: [Operand<'_>; 3]) -> Result<Arguments> {
     let shape = call.output.shape;
     let strides = operands.map(|operand| operand.shape.broadcast_strides(shape));
     let mut words: SmallVec<[u32; 4 * MAX_RANK]> = SmallVec::new();

@@ -16,6 +16,8 @@ pub enum Kernels {
     Elementwise,
     /// Matrix products of fixed-point numbers.
     Fixed,
+    /// Arithmetic on integers and bools.
+    Integers,
     /// Reductions, and softmax and norms of rows.
     Lines,
     /// Matrix products.
@@ -30,7 +32,7 @@ pub enum Kernels {
 
 impl Kernels {
     /// The number of families.
-    pub const COUNT: usize = 8;
+    pub const COUNT: usize = 9;
 }
 
 /// The limits of a device that shape its kernels.

@@ -42,9 +42,9 @@ const fn is_called(marks: &[&str]) -> bool {
 macro_rules! functions {
     (
         unary { $($(#[$unary_doc:meta])* $unary:ident = $unary_number:literal $unary_name:ident
-            ($($attr:ident: $attr_type:ty),*): $unary_family:ident $unary_flops:literal, [$($of_x:ident = $of_x_number:literal $($of_x_called:ident)?),+];)* }
+            ($($attr:ident: $attr_type:ty),*): $unary_family:ident $unary_flops:literal, [$($of_x:ident = $of_x_number:literal $($of_x_called:ident)?),+] $($of_x_integers:ident)?;)* }
         binary { $($(#[$binary_doc:meta])* $binary:ident = $binary_number:literal $binary_name:ident:
-            $binary_family:ident $binary_flops:literal, [$of_both:ident = $of_both_number:literal $($of_both_called:ident)?];)* }
+            $binary_family:ident $binary_flops:literal, [$of_both:ident = $of_both_number:literal $($of_both_called:ident)?] $($of_both_integers:ident)?;)* }
         comparison $comparisons:tt
         reduction $reductions:tt
         own $own:tt

@@ -1,6 +1,6 @@
 //! The operations as kernels: which ones a command takes, with what parameters.
 //!
-//! Every kernel that computes does so in f32. Operands stored as f16 and bf16 are widened before and the result narrowed
+//! Kernels of floats compute in f32. Operands stored as f16 and bf16 are widened before and the result narrowed
 //! after, in one place, here.
 
 pub mod attention;
@@ -12,6 +12,8 @@ mod encoder;
 mod fixed;
 mod function;
 mod heads;
+#[cfg(feature = "integers")]
+mod integers;
 mod matmul;
 mod moves;
 mod normalise;
@@ -210,17 +212,21 @@ fn widened<'a>(encoder: &mut dyn Encoder, from: Operand<'a>) -> Result<Operand<'
 macro_rules! dispatch {
     (
         unary { $($(#[$unary_doc:meta])* $unary:ident = $unary_number:literal $unary_name:ident $attrs:tt:
-            $unary_family:ident $unary_flops:literal, $of_x:tt;)* }
+            $unary_family:ident $unary_flops:literal, $of_x:tt $($of_x_integers:ident)?;)* }
         binary { $($(#[$binary_doc:meta])* $binary:ident = $binary_number:literal $binary_name:ident:
-            $binary_family:ident $binary_flops:literal, $of_both:tt;)* }
+            $binary_family:ident $binary_flops:literal, $of_both:tt $($of_both_integers:ident)?;)* }
         comparison { $($(#[$comparison_doc:meta])* $comparison:ident = $comparison_number:literal $comparison_name:ident:
             $comparison_family:ident $comparison_flops:literal, $truths:literal;)* }
         reduction { $($(#[$reduction_doc:meta])* $reduction:ident = $reduction_number:literal
-            $reduction_name:ident: $reduction_family:ident, $function:ident = $function_number:literal $gives:ident;)* }
+            $reduction_name:ident: $reduction_family:ident, $function:ident = $function_number:literal $gives:ident $($reduction_integers:ident)?;)* }
         own { $($(#[$own_doc:meta])* $own:ident = $own_number:literal
             $own_name:ident: $own_family:ident, $room:ident::$kernel:ident;)* }
     ) => {
         fn run(encoder: &mut dyn Encoder, op: Op, call: &Call<'_>) -> Result<()> {
+            #[cfg(feature = "integers")]
+            if !call.operand(0).dtype.is_float() && op.takes_integers() {
+                return integers::run(encoder, op, call);
+            }
             match op {
                 $(Op::$unary => {
                     let values = function::values(op, call.attrs);

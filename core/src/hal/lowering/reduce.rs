@@ -14,7 +14,7 @@ macro_rules! functions {
         binary $binary:tt
         comparison $comparisons:tt
         reduction { $($(#[$doc:meta])* $op:ident = $number:literal
-            $name:ident: $family:ident, $function:ident = $code:literal $gives:ident;)* }
+            $name:ident: $family:ident, $function:ident = $code:literal $gives:ident $($reduction_integers:ident)?;)* }
         own $own:tt
     ) => {
         /// Every operation's function: its name in kernels, its number and the operation.

@@ -134,6 +134,7 @@ mod tests {
             (Kernels::Attention, include_bytes!("../../../kernels/vulkan/generated/attention.spv")),
             (Kernels::Elementwise, include_bytes!("../../../kernels/vulkan/generated/elementwise.spv")),
             (Kernels::Fixed, include_bytes!("../../../kernels/vulkan/generated/fixed.spv")),
+            (Kernels::Integers, include_bytes!("../../../kernels/vulkan/generated/integers.spv")),
             (Kernels::Lines, include_bytes!("../../../kernels/vulkan/generated/lines.spv")),
             (Kernels::Matmul, include_bytes!("../../../kernels/vulkan/generated/matmul.spv")),
             (Kernels::Moves, include_bytes!("../../../kernels/vulkan/generated/moves.spv")),

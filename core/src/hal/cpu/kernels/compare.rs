@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::interrupt::pieces;
 
 /// Elements that are worth handing to another thread.
-const GRAIN: usize = 32 * 1024;
+pub(super) const GRAIN: usize = 32 * 1024;
 
 /// A comparison, from the outcomes of which it is true.
 pub(super) fn compare(exec: &Exec<'_>, truths: u8, call: &mut Call<'_, '_>) -> Result<()> {
@@ -72,7 +72,7 @@ fn selected<T: Copy>(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> {
 
 /// Calls `line` with pieces of lines of the result: where the operands begin, the steps in them, where the result begins, and how
 /// many elements.
-fn lines<const N: usize>(
+pub(super) fn lines<const N: usize>(
     exec: &Exec<'_>,
     call: &Call<'_, '_>,
     line: impl Fn([usize; N], [usize; N], usize, usize) + Sync,

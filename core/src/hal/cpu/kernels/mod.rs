@@ -1,6 +1,6 @@
 //! What computes on the CPU: one file per family of operations, written once for every instruction set.
 //!
-//! Every kernel computes in f32. Operands stored as f16 and bf16 are widened before and the result narrowed after, in
+//! Kernels of floats compute in f32. Operands stored as f16 and bf16 are widened before and the result narrowed after, in
 //! one place, here. Scratch is taken before anything is written.
 
 mod attention;
@@ -12,6 +12,8 @@ mod elementwise;
 mod fixed;
 mod gemm;
 mod grid;
+#[cfg(feature = "integers")]
+mod integers;
 mod matmul;
 mod moves;
 mod normalise;
@@ -125,17 +127,21 @@ pub fn execute(exec: &Exec<'_>, command: &mut Command<'_>) -> Result<()> {
 macro_rules! dispatch {
     (
         unary { $($(#[$unary_doc:meta])* $unary:ident = $unary_number:literal $unary_name:ident $attrs:tt:
-            $unary_family:ident $unary_flops:literal, $of_x:tt;)* }
+            $unary_family:ident $unary_flops:literal, $of_x:tt $($of_x_integers:ident)?;)* }
         binary { $($(#[$binary_doc:meta])* $binary:ident = $binary_number:literal $binary_name:ident:
-            $binary_family:ident $binary_flops:literal, $of_both:tt;)* }
+            $binary_family:ident $binary_flops:literal, $of_both:tt $($of_both_integers:ident)?;)* }
         comparison { $($(#[$comparison_doc:meta])* $comparison:ident = $comparison_number:literal $comparison_name:ident:
             $comparison_family:ident $comparison_flops:literal, $truths:literal;)* }
         reduction { $($(#[$reduction_doc:meta])* $reduction:ident = $reduction_number:literal
-            $reduction_name:ident: $reduction_family:ident, $function:ident = $function_number:literal $gives:ident;)* }
+            $reduction_name:ident: $reduction_family:ident, $function:ident = $function_number:literal $gives:ident $($reduction_integers:ident)?;)* }
         own { $($(#[$own_doc:meta])* $own:ident = $own_number:literal
             $own_name:ident: $own_family:ident, $room:ident::$kernel:ident;)* }
     ) => {
         fn run(exec: &Exec<'_>, op: Op, call: &mut Call<'_, '_>) -> Result<()> {
+            #[cfg(feature = "integers")]
+            if !call.meta(0).dtype.is_float() && op.takes_integers() {
+                return integers::run(exec, op, call);
+            }
             match op {
                 $(Op::$unary => elementwise::unary(exec, Unary::$unary, call),)*
                 $(Op::$binary => binary::binary(exec, Binary::$binary, call),)*

@@ -1,0 +1,12 @@
+// Element types.
+
+// dtype::DType's numbers.
+const uint F32 = 0u, F16 = 1u, BF16 = 2u, I32 = 3u, I64 = 4u, U32 = 5u, BOOL = 6u, U8 = 7u;
+
+bool is_half(const uint dtype) {
+    return dtype == F16 || dtype == BF16;
+}
+
+bool is_byte(const uint dtype) {
+    return dtype == BOOL || dtype == U8;
+}

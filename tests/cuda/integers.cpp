@@ -1,0 +1,7 @@
+#include "emulator.h"
+
+namespace {
+#include "integers.cu"
+
+const Unit unit{ENTRY(arithmetic), ENTRY(fold)};
+}
