@@ -198,8 +198,8 @@ pub unsafe extern "C" fn adead_trainer_step(
     })
 }
 
-/// Trains on `count` samples for `epochs` epochs, each in an order that the seed determines. Samples that don't fill a batch are kept for
-/// the next epoch. `progress` may be NULL. `*loss` receives the mean loss of the last epoch.
+/// Trains on `count` samples for `epochs` epochs, each in an order that the seed determines. Samples that don't fill a batch are
+/// skipped in that epoch. `progress` may be NULL. `*loss` receives the mean loss of the last epoch.
 ///
 /// The errors are those of `adead_trainer_step`, and `not_ready` if `progress` ended the training. Steps before the error remain in effect.
 #[unsafe(no_mangle)]
