@@ -20,7 +20,7 @@ const named = (value) => (value === null ? 'null' : Array.isArray(value) ? 'an a
 /** Checks a string: the native module would replace an unpaired surrogate by U+FFFD. */
 function checkText(text, what) {
   if (typeof text !== 'string') throw refused(`${what} must be a string; it is ${named(text)}`)
-  if (!text.isWellFormed()) throw refused(`${what} has half of a surrogate pair, which is no character`)
+  if (!text.isWellFormed()) throw refused(`${what} has an unpaired surrogate, which is not a character`)
 }
 
 module.exports = { AdeadError, checkText, named, refused }

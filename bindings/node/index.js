@@ -61,7 +61,7 @@ function deliver() {
 function setLogger(given, options) {
   deliver()
   if (given !== null && typeof given !== 'function') {
-    throw new AdeadError('a logger is a function or null', 'invalid_argument', 1)
+    throw new AdeadError('the logger must be a function or null', 'invalid_argument', 1)
   }
   number = native.setLogger(given && deliver, options)
   // A program may end before its event loop delivers the messages.

@@ -39,7 +39,7 @@ module.exports = (native) => {
       this.#fill()
     }
 
-    /** Takes items while there is room for them, one after the other. The end or an error is the last one. */
+    /** Takes items one after the other, up to the limit. The last one is the end or an error. */
     #fill() {
       this.#filling ??= this.#take().finally(() => (this.#filling = undefined))
     }
@@ -69,7 +69,7 @@ module.exports = (native) => {
         await new Promise((wake) => (this.#wake = wake))
       }
       const item = this.#ready.shift()
-      // When the item that is being taken has arrived, there is room for one more.
+      // When the item that is being taken has arrived, one more may be taken.
       if (this.#filling) this.#filling.then(() => this.#fill())
       else this.#fill()
       if ('error' in item) throw item.error
@@ -96,7 +96,7 @@ module.exports = (native) => {
       this.buffers = []
     }
 
-    /** Returns the lane's buffer of a number. It reuses the old one if the size is the same. */
+    /** Returns the lane's buffer with a number. It reuses the old one if the size is the same. */
     fit(place, bytes) {
       if (this.buffers[place]?.nbytes !== bytes) {
         this.buffers[place]?.free()
@@ -108,7 +108,7 @@ module.exports = (native) => {
 
     /** Waits for the lane's work, and frees its memory. */
     async end() {
-      // Nothing needs an error of this work any more.
+      // The results are no longer needed, and neither are errors.
       await this.stream.synchronizeAsync().catch(() => {})
       for (const buffer of this.buffers) buffer?.free()
     }
@@ -139,7 +139,7 @@ module.exports = (native) => {
   async function start(lane, index, batch, before, fn) {
     const tensor = batch instanceof native.Tensor
     const bytes = tensor ? batch.toBytes() : batch
-    if (!ArrayBuffer.isView(bytes)) throw refused(`batch ${index} is no typed array and no tensor`)
+    if (!ArrayBuffer.isView(bytes)) throw refused(`batch ${index} is neither a typed array nor a tensor`)
     const buffer = lane.fit(0, bytes.byteLength)
     const [dtype, dims] = tensor ? [batch.dtype, batch.dims] : [DTYPES.get(batch.constructor), [batch.length]]
     lane.stream._begin(buffer, bytes, before)
@@ -186,7 +186,7 @@ module.exports = (native) => {
             free.push(new Lane(context))
             lanes.push(free[0])
           }
-          exhausted = true // unless there is one
+          exhausted = true // unless the iterator has another batch
           const { done, value } = await iterator.next()
           if (done) {
             ended = true

@@ -40,7 +40,7 @@ pub struct DeviceArgs {
     /// The CPU's instruction set [default: ADEAD_ISA, else the best]
     #[arg(long, global = true, value_name = "ISA", value_parser = isa())]
     pub isa: Option<Isa>,
-    /// How matrix products are computed that don't say it themselves [default: f32]
+    /// The precision of matrix products that specify none [default: f32]
     #[arg(long, global = true, value_name = "PRECISION", value_parser = precision())]
     pub precision: Option<Precision>,
 }
@@ -69,7 +69,7 @@ impl DeviceArgs {
     pub fn open_or(&self, default: Option<&str>) -> Result<Context> {
         let config = Config::load()?;
         for name in unknown_visible(&config) {
-            complain_as("note", format_args!("ADEAD_VISIBLE_DEVICES names '{name}', and this machine has no such GPU"));
+            complain_as("note", format_args!("ADEAD_VISIBLE_DEVICES names '{name}', but this machine has no such GPU"));
         }
         let device = self.device.as_deref().filter(|name| !name.is_empty());
         let device = device.or(if config.device.is_none() { default } else { None });
@@ -111,7 +111,7 @@ pub enum Command {
     Dispatch(DispatchArgs),
     /// Measure operations on a device
     Bench(BenchArgs),
-    /// Measure this machine for the choice between devices, and store the figures
+    /// Measure this machine's devices for the choice between them, and store the figures
     Calibrate(CalibrateArgs),
     /// Embed sentences: reads lines of text, writes a .npy file
     #[cfg(feature = "models")]
@@ -128,10 +128,10 @@ pub enum Command {
     /// Show the metadata and the tensors of a GGUF file
     #[cfg(feature = "models")]
     Gguf(crate::gguf::GgufArgs),
-    /// Train a network as a job's file says
+    /// Train a network as a job file describes
     #[cfg(feature = "models")]
     Train(crate::train::TrainArgs),
-    /// Write a GGUF file from a folder of Hugging Face, or from a GGUF file with values stored in another way
+    /// Convert a Hugging Face model folder, or a GGUF file, to a GGUF file
     #[cfg(feature = "models")]
     Convert(crate::convert::ConvertArgs),
     /// Write a manual page to stdout, or all of them into a folder
@@ -258,7 +258,7 @@ pub struct ExplainArgs {
     /// The program; - reads stdin
     #[arg(value_hint = ValueHint::FilePath)]
     pub program: PathBuf,
-    /// A reference GPU to compare with, by its maker's figures [default: the GPUs of this machine, else mid]
+    /// A reference GPU to compare with, by its manufacturer's figures [default: the GPUs of this machine, else mid]
     #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(DeviceProfile::references()))]
     pub gpu: Option<String>,
     /// Print JSON

@@ -33,8 +33,8 @@ pub fn assemble(args: &AsmArgs) -> Result<()> {
     if let Some(ending) = args.output.extension().filter(|ending| *ending != written && *ending != "bin") {
         let (path, ending) = (args.output.display(), ending.display());
         let known = ["adead", "agpu", "hex"].iter().any(|known| ending.to_string() == *known);
-        let instead = if known { "" } else { "; the endings .adead, .agpu and .hex choose a format, and so does --to" };
-        complain_as("note", format_args!("{path} holds the format {written}, not {ending}{instead}"));
+        let instead = if known { "" } else { "; choose a format with the ending .adead, .agpu or .hex, or with --to" };
+        complain_as("note", format_args!("{path} has the format {written}, not {ending}{instead}"));
     }
     files::put(&args.output, &bytes, target != Target::Hex)
 }

@@ -17,7 +17,7 @@ use std::path::Path;
 pub struct ChatArgs {
     #[command(flatten)]
     pub model: ModelArgs,
-    /// A message at the beginning that says how to answer
+    /// A system message with instructions for the answers
     #[arg(long, value_name = "TEXT")]
     pub system: Option<String>,
     #[command(flatten)]

@@ -19,13 +19,13 @@ use std::time::{Duration, Instant};
 #[derive(Args, Debug)]
 #[command(after_help = HELP)]
 pub struct ConvertArgs {
-    /// The model: a folder of Hugging Face, or a GGUF file
+    /// The model: a Hugging Face folder, or a GGUF file
     #[arg(value_name = "MODEL", value_hint = ValueHint::AnyPath)]
     pub model: PathBuf,
     /// The GGUF file to write
     #[arg(long = "out", value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: PathBuf,
-    /// How matrices are stored [default for a folder: as it has them]
+    /// The type of stored matrices [default for a folder: its own types]
     #[arg(long = "type", value_name = "TYPE", value_parser = PossibleValuesParser::new(TYPES))]
     pub kind: Option<String>,
     /// Print JSON
@@ -91,10 +91,8 @@ fn plan(args: &ConvertArgs) -> Result<Conversion> {
         return Ok(Conversion::from_folder(&args.model, kind)?);
     }
     if !args.model.exists() {
-        let text = format!(
-            "{}: no such file or folder; a model is a folder of Hugging Face or a GGUF file",
-            name(&args.model)
-        );
+        let text =
+            format!("{}: no such file or folder; a model is a Hugging Face folder or a GGUF file", name(&args.model));
         return Err(Failure::new(Status::Io, text));
     }
     // SAFETY: the new file replaces the old one only when it is complete, and the map keeps what it replaced. If another program
@@ -102,7 +100,7 @@ fn plan(args: &ConvertArgs) -> Result<Conversion> {
     let gguf = unsafe { Gguf::map(&args.model) }?;
     let Some(kind) = kind else {
         let names = TYPES.join(", ");
-        return Err(Failure::Usage(format!("--type is missing: a GGUF file is converted to one of {names}")));
+        return Err(Failure::Usage(format!("--type is missing: choose the type of the new GGUF file from {names}")));
     };
     Ok(Conversion::from_gguf(gguf, kind)?)
 }

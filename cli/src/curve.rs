@@ -8,7 +8,7 @@ const HEIGHT: usize = 10;
 const SPREAD: f64 = 8.0;
 
 /// Draws losses over steps: `.` for those of batches, `o` for those of `held_out`, both by step. Neighbours that share a column are
-/// averaged. Empty where there is nothing finite to draw.
+/// averaged. The text is empty if there is nothing finite to draw.
 pub fn curve(batches: &[(u64, f64)], held_out: &[(u64, f64)]) -> String {
     let all = || batches.iter().chain(held_out).filter(|(_, loss)| loss.is_finite());
     let Some(first) = all().map(|it| it.0).min() else { return String::new() };

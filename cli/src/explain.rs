@@ -63,7 +63,7 @@ impl Report<'_> {
         head.extend(profiles.iter().map(|profile| vec![profile.id.clone(), profile.source.to_string()]));
         if self.reference {
             let gpu = self.id(profiles.len() - 1);
-            let text = format!("{gpu} is not in this machine: its figures are its maker's");
+            let text = format!("{gpu} is not in this machine; its figures are the manufacturer's");
             head.push(vec!["note".into(), text]);
         }
         let mut rows =

@@ -22,27 +22,27 @@ pub struct GenerateArgs {
     /// The text to continue; - reads stdin
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub prompt: Option<String>,
-    /// A file with a prompt in each line, which are continued together; - reads stdin. Prints a line of JSON for each
+    /// A file with a prompt in each line; - reads stdin. All are continued together, each as a line of JSON
     #[arg(long, value_name = "FILE", conflicts_with_all = ["prompt", "chat"], required_unless_present = "prompt")]
     pub prompts: Option<String>,
-    /// Pass the prompt as a message of a user, in the model's chat template
+    /// Pass the prompt as a user's message, in the model's chat template
     #[arg(long)]
     pub chat: bool,
-    /// A message before it that says how to answer
+    /// A system message with instructions for the answer
     #[arg(long, value_name = "TEXT", requires = "chat")]
     pub system: Option<String>,
     #[command(flatten)]
     pub sampling: SamplingArgs,
-    /// Print JSON at the end, instead of the text as it comes
+    /// Print JSON at the end, instead of the text as it is generated
     #[arg(long)]
     pub json: bool,
 }
 
 const HELP: &str = "\
 The text has the same bits on every device, with every number of threads and
-every --chunk, and so has one that is drawn: the random numbers depend on the
-seed and the position alone. Speeds, the device and the SHA-256 of the answer's
-tokens (32 bits each, little endian) go to stderr.
+every --chunk, also if it is sampled: the random numbers depend only on the seed
+and the position. Speeds, the device and the SHA-256 of the answer's tokens (32
+bits each, little endian) go to stderr.
 
 EXAMPLES
   adead generate --model SmolLM2-135M-Instruct.Q4_1.gguf \\

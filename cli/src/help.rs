@@ -29,7 +29,7 @@ EXAMPLES
 
 EXIT CODES
   0    done
-  1    the work was done and its result is wrong: a failed verification,
+  1    the work was done, but its result is wrong: a failed verification,
        runs that differ, a problem that 'doctor' found
   2    the command line is wrong
   11…  10 + the status of an error: 11 invalid_argument, 12 shape_mismatch,
@@ -37,14 +37,14 @@ EXIT CODES
        16 device_lost, 17 invalid_kernel, 18 invalid_program, 19 unsupported,
        20 not_ready, 21 io, 22 internal
   130  SIGINT or SIGTERM ended it; unfinished files are gone
-  141  the reader of the output has gone";
+  141  the reader of the output has closed it";
 
 /// For `adead run`.
 pub const RUN_HELP: &str = "\
 SOURCES
   FILE.npy     f32, f16, i32, i64 or u32; as many bytes as the slot,
                for .adead its dtype and shape
-  rand:SEED:E  uniform in [-1, 1) · 2^E; E is 0 if it is left out
+  rand:SEED:E  uniform in [-1, 1) · 2^E; E is 0 by default
   wild:SEED    any bit pattern, with special values often
   ids:SEED:N   integers in [0, N)
   fill:HEX     every element has these bits: fill:3f800000 is 1.0 in f32
@@ -79,9 +79,9 @@ EXAMPLES
 
 /// For `adead explain`.
 pub const EXPLAIN_HELP: &str = "\
-Estimates come from the cost model: figures that makers document, or this
-machine's after 'adead calibrate'. Nothing runs. The results of the program are
-the same wherever its steps run.
+Estimates come from the cost model: figures that manufacturers document, or
+this machine's after 'adead calibrate'. Nothing runs. The results of the program
+are the same on every device.
 
 EXAMPLES
   adead explain examples/programs/matmul_1024.hex

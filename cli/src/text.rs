@@ -1,4 +1,4 @@
-//! What `adead generate` and `adead chat` share: the model, how tokens are chosen, how text is written.
+//! The code that `adead generate` and `adead chat` share: the model, how tokens are chosen, how text is written.
 
 use crate::args::DeviceArgs;
 use crate::failure::{Failure, Result};
@@ -120,7 +120,7 @@ pub fn hash(tokens: &[u32]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Returns what an answer's writer failed with, rather than the error that ended the answer.
+/// Returns the error of an answer's writer, if there is one, instead of the error that ended the answer.
 pub fn written<T>(result: adead::Result<T>, failed: Option<Failure>) -> Result<T> {
     match failed {
         Some(failure) => Err(failure),

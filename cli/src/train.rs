@@ -1,4 +1,4 @@
-//! `adead train`: trains a network as a job's file says.
+//! `adead train`: trains a network as a job file describes.
 
 use crate::args::DeviceArgs;
 use crate::curve::curve;
@@ -24,7 +24,7 @@ pub struct TrainArgs {
     /// Continue from the job's checkpoint, if there is one
     #[arg(long)]
     pub resume: bool,
-    /// Train so many epochs instead of the job's
+    /// Train this many epochs instead of the job's
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub epochs: Option<u32>,
     /// Train this model further, instead of the one that the job names
@@ -33,13 +33,13 @@ pub struct TrainArgs {
     /// Train with other processes: env takes the rank that torchrun, Open MPI, MPICH or Slurm gives to this process
     #[arg(long, value_name = "RANK/RANKS@HOST:PORT|env")]
     pub ranks: Option<String>,
-    /// How long a rank may take to come, and to compute its part of a step
+    /// The most seconds that a rank may take to connect, and to compute its part of a step
     #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..))]
     pub patience: u64,
     /// Write an HTML page with the curves of loss and accuracy, the epochs and the job; - is stdout
     #[arg(long, value_name = "FILE.html", value_hint = ValueHint::FilePath)]
     pub report: Option<PathBuf>,
-    /// Draw the curve of the loss at the end, also where stdout is not a terminal
+    /// Draw the curve of the loss at the end, even if stdout is not a terminal
     #[arg(long, conflicts_with = "json")]
     pub curve: bool,
     /// Print JSON at the end, instead of a line for each epoch
@@ -62,16 +62,16 @@ EXAMPLES
   adead train examples/train/mlp.toml --report run.html
   torchrun --nproc-per-node 2 --no-python adead train JOB --ranks env
 
-With --ranks, every process is given the same job, which says shards = 2 or
-more, and has the data. Rank 0 reads and writes the checkpoint. The weights
-have the same bits with any number of ranks.";
+With --ranks, every process needs the same job, which sets shards to 2 or more,
+and the data. Rank 0 reads and writes the checkpoint. The weights have the same
+bits with any number of ranks.";
 
-/// What a run told.
+/// The data that a run reported.
 #[derive(Default)]
 struct Told {
     /// The steps with the losses of their batches.
     steps: Vec<(u64, f32)>,
-    /// The steps after which epochs were over.
+    /// The steps after which epochs ended.
     ends: Vec<u64>,
 }
 
@@ -138,7 +138,7 @@ pub fn run(args: &TrainArgs, device: &DeviceArgs) -> Result<()> {
     }
     let last = outcome.epochs.last().map_or("-".into(), |epoch| format!("{:.2} %", 100.0 * epoch.accuracy));
     let rows = [
-        ["accuracy".into(), format!("{last} of what was held out")],
+        ["accuracy".into(), format!("{last} of the held-out samples")],
         ["loss".into(), bars(&outcome.epochs)],
         ["device".into(), outcome.device.clone()],
         ["sha256".into(), hash(&outcome.parameters)?],

@@ -86,7 +86,7 @@ fn contexts(args: &VerifyArgs, device: &DeviceArgs) -> Result<Vec<Context>> {
     let opened = device.open()?;
     let one = opened.dispatcher().forced();
     if device.precision.is_some() {
-        return Err(Failure::invalid("verify takes no --precision: the cases say theirs"));
+        return Err(Failure::invalid("verify takes no --precision: each case specifies its own"));
     }
     for (index, info) in opened.devices().into_iter().enumerate() {
         if one.is_some_and(|one| one != index) {

@@ -83,12 +83,12 @@ fn what_goes_wrong_is_said_and_leaves_no_file() {
     says(
         2,
         &["convert", &model, "--out", out],
-        "--type is missing: a GGUF file is converted to one of f32, bf16, f16, q8_0",
+        "--type is missing: choose the type of the new GGUF file from f32, bf16, f16, q8_0",
     );
     says(2, &["convert", &model, "--out", out, "--type", "q3_k"], "q4_k");
     says(2, &["convert", &model], "--out");
     says(2, &["convert", &model, "--out", out, "--type", "f16", "--device", "cpu"], "does not use a device");
-    says(21, &["convert", "none", "--out", out], "none: no such file or folder; a model is a folder of Hugging Face");
+    says(21, &["convert", "none", "--out", out], "none: no such file or folder; a model is a Hugging Face folder");
     says(11, &["convert", &repository("README.md"), "--out", out, "--type", "f16"], "not a valid GGUF file");
     says(
         21,

@@ -26,7 +26,7 @@ fn explain_prices_a_product_and_wastes_nothing() {
     let program = repository("examples/programs/matmul_1024.hex");
     let text = good(&["explain", &program, "--gpu", "datacentre"]);
     for words in [
-        "gpu:datacentre is not in this machine: its figures are its maker's",
+        "gpu:datacentre is not in this machine; its figures are the manufacturer's",
         "built-in figures: a data-centre GPU of 67 TFLOP/s",
         "f32[1024, 1024] f32[1024, 1024] -> f32[1024, 1024]",
         "cpu would take ",

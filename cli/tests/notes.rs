@@ -129,10 +129,10 @@ fn a_name_of_another_format_is_noted() {
     };
     let note = asm("mlp.json", &[]);
     assert!(
-        note.contains("mlp.json holds the format adead, not json; the endings .adead, .agpu and .hex choose"),
+        note.contains("mlp.json has the format adead, not json; choose a format with the ending .adead, .agpu or .hex"),
         "{note}"
     );
-    assert!(asm("p.hex", &["--to", "adead"]).ends_with("p.hex holds the format adead, not hex\n"));
+    assert!(asm("p.hex", &["--to", "adead"]).ends_with("p.hex has the format adead, not hex\n"));
     for quiet in ["p.adead", "p.bin", "p"] {
         assert_eq!(asm(quiet, &[]), "", "{quiet}");
     }
@@ -146,7 +146,7 @@ fn devices_that_are_not_there_are_noted() {
     };
     let noted = run("99");
     assert_eq!(noted.code, 0);
-    assert_eq!(noted.err, "adead: note: ADEAD_VISIBLE_DEVICES names '99', and this machine has no such GPU\n");
+    assert_eq!(noted.err, "adead: note: ADEAD_VISIBLE_DEVICES names '99', but this machine has no such GPU\n");
     assert_eq!(run("none").err, "");
     if has_gpu() {
         assert_eq!(run("0").err, "");

@@ -15,13 +15,13 @@ function quantize(values, format) {
   return native.quantize(values, format)
 }
 
-// A promise rejects with what is wrong with its arguments, instead of throwing it.
+// Errors in arguments reject the promise instead of being thrown.
 async function quantizeAsync(values, format) {
   checkValues(values, format)
   return native.quantizeAsync(values, format)
 }
 
-/** The arguments of the native module. */
+/** Returns the native module's arguments. */
 function checked(model, file, options) {
   checkText(model, 'the model')
   checkText(file, 'the file')

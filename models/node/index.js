@@ -9,7 +9,7 @@ const gguf = require('./gguf.js')
 const { TextGenerator, TextStream } = require('./text.js')
 const training = require('./train.js')
 
-/** The most sentences of a part; fewer in the first one, because the caller waits for it; characters after which no more are taken. */
+/** The most sentences in a part, fewer in the first one, because the caller waits for it; and the characters that fill a part. */
 const MOST = 1024
 const FIRST = 64
 const CHARACTERS = 2 ** 20
@@ -43,7 +43,7 @@ class SentenceEncoder {
   #native
 
   constructor(encoder) {
-    if (!(encoder instanceof native.Encoder)) throw refused('an encoder is opened: SentenceEncoder.open(folder)')
+    if (!(encoder instanceof native.Encoder)) throw refused('use SentenceEncoder.open(folder) to make an encoder')
     this.#native = encoder
   }
 
@@ -51,7 +51,7 @@ class SentenceEncoder {
     return new SentenceEncoder(native.Encoder.open(folder, options))
   }
 
-  // A promise rejects with what is wrong with its arguments, instead of throwing it.
+  // Errors in arguments reject the promise instead of being thrown.
   static async openAsync(folder, options) {
     return new SentenceEncoder(await native.Encoder.openAsync(folder, options))
   }
@@ -79,7 +79,7 @@ class SentenceEncoder {
   }
 
   batchEmbed(sentences, options) {
-    // A string is an iterable, too, of its characters.
+    // A string is also an iterable, of its characters.
     const iterable = typeof sentences === 'string' ? undefined : sentences
     const iterator = iterable?.[Symbol.asyncIterator]?.() ?? iterable?.[Symbol.iterator]?.()
     if (!iterator) throw refused(`sentences must be an iterable of strings; they are ${named(sentences)}`)
@@ -94,12 +94,12 @@ class SentenceEncoder {
     let [taken, given, computed, most] = [0, 0, 0, FIRST]
     // Whether no more sentences are taken, the source is exhausted, and no caller waits for rows.
     let [ended, exhausted, stopped] = [false, false, false]
-    /** Takes the next sentences and begins to compute them. The rows are wrapped, as they are waited for later. */
+    /** Takes the next sentences and starts computing them. The promise of the rows is wrapped, so that `take` does not wait for it. */
     const take = async () => {
       const sentences = []
       let characters = 0
       while (!stopped && sentences.length < most && characters < CHARACTERS) {
-        exhausted = true // unless there is one
+        exhausted = true // unless the iterator has another sentence
         const { done, value } = await iterator.next()
         ended = done
         if (done) break
@@ -117,7 +117,7 @@ class SentenceEncoder {
       })
       return { rows }
     }
-    /** Nobody may wait for what went wrong. */
+    /** Handles rejections here too, because the caller may never wait for the result. */
     const begin = () => {
       const next = take()
       next.then((part) => part?.rows.catch(() => {})).catch(() => {})
@@ -126,7 +126,7 @@ class SentenceEncoder {
     let next = begin()
     try {
       for (let part; (part = await next); ) {
-        // The next sentences are taken, and computed, while these are.
+        // The next sentences are taken and computed at the same time as these.
         next = ended ? undefined : begin()
         const rows = await part.rows
         rows.first = given

@@ -10,9 +10,9 @@ function present(options) {
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== null))
 }
 
-/** The function that options ask to be told of progress, and the options without it. */
+/** Returns the options' `onProgress` and the other options. */
 function progressOf(given) {
-  // The native module refuses what is no object.
+  // The native module refuses anything that is not an object.
   if (typeof given !== 'object' || given === null) return [undefined, given ?? undefined]
   const { onProgress, ...options } = present(given)
   if (onProgress !== undefined && typeof onProgress !== 'function') {

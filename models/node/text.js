@@ -33,7 +33,7 @@ function checkPrompts(prompts) {
 
 const array = (tokens) => (ArrayBuffer.isView(tokens) ? Array.from(tokens) : tokens)
 
-/** Computes a stream's prompt, and tells its progress. What `told` throws ends the work. */
+/** Computes a stream's prompt and reports the progress to `told`. An exception of `told` ends the work. */
 function computePrompt(stream, told) {
   for (let part; (part = stream.advancePrompt()); ) told(...part)
 }
@@ -47,17 +47,17 @@ class TextStream {
   /** Called with the progress of the prompt, until all of it is computed. */
   #told
   #promptTokens
-  /** Of the prompt's chunks but the last. */
+  /** The computation of the prompt's chunks except the last. */
   #prompt
   #closed = false
 
   constructor(stream, told) {
-    if (!(stream instanceof native.TextStream)) throw refused('a stream is made by a generator: generator.stream(prompt)')
+    if (!(stream instanceof native.TextStream)) throw refused('use generator.stream(prompt) to make a stream')
     this.#native = stream
     if (!told) return
     const { promptTokens, finish } = stream.generation()
     this.#promptTokens = promptTokens
-    // A text without tokens needs no prompt.
+    // A text without tokens does not compute the prompt.
     if (finish === null) this.#told = told
   }
 
@@ -82,7 +82,7 @@ class TextStream {
     }
   }
 
-  /** The prompt's last chunk was computed with the first piece. */
+  /** Reports the prompt's last chunk, which was computed with the first piece. */
   #tellAll() {
     const told = this.#told
     this.#told = undefined
@@ -100,12 +100,12 @@ class TextStream {
   }
 }
 
-/** Tells that the prompt is computed. A text without tokens needs none. */
+/** Reports that the prompt is computed. A text without tokens does not compute it. */
 function tellAll({ promptTokens, tokens }, told) {
   if (tokens.length > 0) told?.(promptTokens, promptTokens)
 }
 
-/** A stream's whole text. The prompt's last chunk is computed with the first token. */
+/** Returns a stream's whole text. The prompt's last chunk is computed with the first token. */
 function whole(stream, told) {
   try {
     if (told) computePrompt(stream, told)
@@ -132,7 +132,7 @@ class TextGenerator {
   #native
 
   constructor(generator) {
-    if (!(generator instanceof native.Generator)) throw refused('a generator is opened: TextGenerator.open(path)')
+    if (!(generator instanceof native.Generator)) throw refused('use TextGenerator.open(path) to make a generator')
     this.#native = generator
   }
 
@@ -144,7 +144,7 @@ class TextGenerator {
     return new TextGenerator(loading.finish(options))
   }
 
-  // A promise rejects with what is wrong with its arguments, instead of throwing it.
+  // Errors in arguments reject the promise instead of being thrown.
   static async openAsync(path, given) {
     const [told, options] = progressOf(given)
     if (!told || options.map) return new TextGenerator(await native.Generator.openAsync(path, options))
@@ -261,7 +261,7 @@ class TextGenerator {
   }
 }
 
-// `using model = …` and `await using stream = …`, where the language has them.
+// For `using model = …` and `await using stream = …`, if the language has them.
 const method = (value) => ({ value, configurable: true, writable: true })
 if (Symbol.dispose) Object.defineProperty(TextGenerator.prototype, Symbol.dispose, method(TextGenerator.prototype.close))
 if (Symbol.asyncDispose) {

@@ -1,12 +1,12 @@
 'use strict'
 
-// Training with arrays, and by jobs' files. The native module trains. This file has the public class and functions.
+// Training on arrays, and from jobs' files. The native module trains. This file has the public class and functions.
 
 const native = require('./load.js')
 const { AdeadError, checkText, named, refused } = require('./errors.js')
 const { present, progressOf } = require('./options.js')
 
-/** A description as the native module takes it: JSON. */
+/** Converts a description to JSON, which the native module takes. */
 function written(description) {
   if (typeof description !== 'object' || description === null || Array.isArray(description)) {
     throw refused(`the description must be an object; it is ${named(description)}`)
@@ -18,16 +18,16 @@ function written(description) {
   try {
     text = JSON.stringify(rest)
   } catch (cause) {
-    // A bigint elsewhere, or a circle.
-    throw refused(`the description is no JSON: ${cause.message}`)
+    // It contains a bigint elsewhere, or a cycle.
+    throw refused(`the description can't be converted to JSON: ${cause.message}`)
   }
-  // JSON has integers of any size, JSON.stringify has none.
+  // JSON has integers of any size, but JSON.stringify can't write bigints.
   return typeof seed === 'bigint' ? `{"seed":${seed},${text.slice(1)}` : text
 }
 
 const ARRAYS = { f32: Float32Array, i64: BigInt64Array }
 
-/** Values as the typed array of a dtype. Classes may be an array of numbers. */
+/** Converts values to the typed array of a dtype. Classes may be an array of numbers. */
 function values(given, dtype, name, classes = false) {
   const type = ARRAYS[dtype]
   if (given instanceof type) return given
@@ -43,7 +43,7 @@ function values(given, dtype, name, classes = false) {
   throw ArrayBuffer.isView(given) ? new AdeadError(text, 'dtype_mismatch', 3) : refused(text)
 }
 
-/** Does work that tells its events, on this thread. What `told` throws ends it. */
+/** Does work on this thread and reports its events to `told`. An exception of `told` ends it. */
 function follow(work, told) {
   try {
     for (let event; (event = work.next()); ) told(event)
@@ -51,7 +51,7 @@ function follow(work, told) {
     try {
       work.end()
     } catch {
-      // It says that it was ended.
+      // The work reports that it was ended.
     }
     throw error
   }
@@ -73,7 +73,7 @@ class Trainer {
   #sample
 
   constructor(trainer) {
-    if (!(trainer instanceof native.Trainer)) throw refused('a trainer is created: Trainer.create(description)')
+    if (!(trainer instanceof native.Trainer)) throw refused('use Trainer.create(description) to make a trainer')
     this.#native = trainer
     this.#sample = trainer.sample
   }
@@ -82,7 +82,7 @@ class Trainer {
     return new Trainer(native.Trainer.create(written(description), present(options)))
   }
 
-  // A promise rejects with what is wrong with its arguments, instead of throwing it.
+  // Errors in arguments reject the promise instead of being thrown.
   static async createAsync(description, options) {
     return new Trainer(await native.Trainer.createAsync(written(description), present(options)))
   }
@@ -184,13 +184,13 @@ class Trainer {
   }
 }
 
-// `using trainer = …`, where the language has it.
+// For `using trainer = …`, if the language has it.
 if (Symbol.dispose) {
   const dispose = { value: Trainer.prototype.close, configurable: true, writable: true }
   Object.defineProperty(Trainer.prototype, Symbol.dispose, dispose)
 }
 
-/** An event of a job, of its numbers. */
+/** Makes a job's event from its numbers. */
 function told(event) {
   const [isOver, epoch, step, steps, loss, heldOutLoss, accuracy, seconds] = event
   return { epochIsOver: isOver === 1, epoch, step, steps, loss, heldOutLoss, accuracy, seconds }

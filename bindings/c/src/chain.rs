@@ -305,11 +305,11 @@ impl Outputs {
         Ok(Outputs(pointer, count))
     }
 
-    /// Writes handles of the tensors that `make` returns. `invalid_argument` unless there is room for exactly
-    /// `expected`.
+    /// Writes handles of the tensors that `make` returns. `invalid_argument` unless the array has exactly `expected`
+    /// elements.
     fn give(self, expected: usize, make: impl FnOnce() -> Result<Vec<Tensor>>) -> Result<()> {
         if self.1 != expected {
-            fail!(InvalidArgument, "there is room for {} outputs and the chain has {expected}", self.1);
+            fail!(InvalidArgument, "the call has room for {} outputs; the chain has {expected}", self.1);
         }
         for (i, tensor) in make()?.into_iter().enumerate().take(expected) {
             let handle = Box::into_raw(Box::new(adead_tensor(tensor)));

@@ -7,10 +7,10 @@ use crate::status::{adead_status, guard};
 use adead_core::gpu::PipelineOptions;
 use std::ffi::c_char;
 
-/// Compiles a kernel's source for the context's GPU, and loads it: CUDA C++ on a CUDA device, by NVRTC, and GLSL of a compute shader on a
-/// Vulkan device, by glslangValidator. `name` stands for the source in the compiler's messages; NULL is "kernel". `entry` and `workgroup`
-/// are as for `adead_kernel_load_ptx_bytes`. `invalid_kernel` with the compiler's messages, which have the lines.
-/// `backend_unavailable` if there is no compiler: `ADEAD_NVRTC` and `ADEAD_GLSLANG` may name them. `unsupported` on a processor.
+/// Compiles a kernel from source and loads it on the context's GPU. A CUDA device takes CUDA C++, which NVRTC compiles. A Vulkan device
+/// takes a GLSL compute shader, which glslangValidator compiles. The compiler's messages call the source `name`; NULL is "kernel". `entry`
+/// and `workgroup` are as for `adead_kernel_load_ptx_bytes`. `invalid_kernel` has the compiler's messages, with line numbers.
+/// `backend_unavailable` if no compiler is found; `ADEAD_NVRTC` and `ADEAD_GLSLANG` may name one. `unsupported` on the CPU.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_kernel_compile(
     context: *const adead_context,

@@ -146,10 +146,9 @@ pub unsafe extern "C" fn adead_context_set_tensor_cache(context: *const adead_co
     })
 }
 
-/// Sets the default precision: the precision of products with `ADEAD_PRECISION_DEFAULT`, for which none is given. It applies to
-/// calls, pipelines and programs that start or are compiled later. The initial value is the one that the context was opened with,
-/// `ADEAD_PRECISION_F32` without options. Layers keep the precision that the context had when they were made. `invalid_argument`
-/// for an unknown precision.
+/// Sets the default precision, which products with `ADEAD_PRECISION_DEFAULT` have. It applies to calls, pipelines and programs that start
+/// or are compiled later. The initial value is the one that the context was opened with, `ADEAD_PRECISION_F32` without options. Layers keep
+/// the precision that the context had when they were made. `invalid_argument` for an unknown precision.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_context_set_precision(
     context: *const adead_context,

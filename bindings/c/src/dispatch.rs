@@ -13,7 +13,7 @@ use std::ffi::c_char;
 /// A group of operations with similar costs, one of `ADEAD_FAMILY_…`.
 pub type adead_family = i32;
 
-/// The most devices that an explanation has room for.
+/// The most devices that an explanation lists.
 pub const ADEAD_MAX_ESTIMATES: usize = 16;
 
 /// No threshold: the cost model decides.

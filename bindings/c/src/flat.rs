@@ -262,7 +262,7 @@ pub unsafe extern "C" fn adead_flat_matmul(
 /// Runs any operation of docs/operations.md by its name, into an existing matrix. The `count` operands are in the
 /// operation's order, with 0 for an absent optional operand. Attributes are "name=value;name=value" or NULL. All
 /// matrices must be on one device. `result` must have the shape that follows from the operands, and must not be one of
-/// them. `stream` is as for a product.
+/// them. `stream` is as for `adead_flat_matmul`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_flat_run(
     op: *const c_char,

@@ -6,7 +6,7 @@ use crate::status::{adead_status, guard};
 use adead_core::Result;
 use adead_core::pipeline::Value;
 
-/// Returns in `*out` a value with the same elements that no gradient passes through.
+/// Returns a value with the same elements. No gradient passes through it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_chain_detach(
     chain: *mut adead_chain,
@@ -21,9 +21,9 @@ pub unsafe extern "C" fn adead_chain_detach(
     })
 }
 
-/// Adds the gradients of a value of one element, such as a loss, by `count` values: inputs, constants or results. Writes them to
-/// `gradients`, which has room for `count`. docs/training.md has the rule of each operation. `invalid_argument` if the loss does not
-/// depend on a value in a way that has a gradient, `dtype_mismatch` for values that are not floating-point, `unsupported` for an
+/// Adds the gradients of a value of one element, such as a loss, with respect to `count` values: inputs, constants or results. Writes them
+/// to `gradients`, which has room for `count`. docs/training.md gives the rule of each operation. `invalid_argument` if the loss does not
+/// depend on a value through operations that have gradients, `dtype_mismatch` for values that are not floating-point, `unsupported` for an
 /// operand without a rule. On an error the chain is unchanged.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_chain_gradients(

@@ -11,7 +11,7 @@ pub type adead_contract_level = i32;
 /// Where work should run, one of `ADEAD_MODE_…`.
 pub type adead_mode = i32;
 
-/// The most caches that a report has room for.
+/// The most caches that a report lists.
 pub const ADEAD_MAX_CACHES: usize = 8;
 
 /// A data or unified cache.

@@ -102,7 +102,7 @@ pub fn start_log() {
 /// process has one callback; the last call wins. With NULL, `ADEAD_LOG` or adead.toml decides what is printed to
 /// stderr, and `level` is ignored. `unsupported` in a library built with ADEAD_MINIMAL.
 ///
-/// The callback runs in the thread in which a message arises, which may be any thread. Its calls don't overlap. The old
+/// The callback runs in the thread that logs the message, which may be any thread. Its calls don't overlap. The old
 /// callback is not called after `adead_log_set` has returned. A callback must return: no longjmp and no exception may
 /// leave it. It must not call adead, which may hold its own locks; `adead_log_set` there returns `invalid_argument`.
 #[unsafe(no_mangle)]

@@ -188,7 +188,7 @@ fn blocks(code: adead_block_format) -> Result<Attrs> {
 }
 
 /// Computes the product of x and the transpose of w: x f32 `[…, K]`, w a matrix `[N, K]` in quantised blocks, result f32 `[…, N]`. w is a
-/// u8 tensor `[N, bytes of a row]`, as a GGUF file has it. x is cut into blocks of 8-bit integers, and sums in a block are exact.
+/// u8 tensor `[N, bytes of a row]`, as in a GGUF file. x is quantised to blocks of 8-bit integers, and sums within a block are exact.
 /// `shape_mismatch` if K differs or w's rows are not whole blocks.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_quantized_matmul(

@@ -83,7 +83,7 @@ pub struct adead_module_options {
     pub parts: *const *const c_char,
     /// Layer norm and transformers: the number that is added to a variance.
     pub eps: f32,
-    /// 0.
+    /// Always 0.
     pub reserved: i32,
 }
 
@@ -105,7 +105,7 @@ pub struct adead_forward_options {
     pub count: usize,
     /// Linear: the activation of the result, one of `ADEAD_ACTIVATION_…`.
     pub activation: adead_activation,
-    /// 0.
+    /// Always 0.
     pub reserved: i32,
 }
 
@@ -120,7 +120,7 @@ pub struct adead_module_info {
     pub struct_size: usize,
     /// The kind of layer, one of `ADEAD_MODULE_…`.
     pub kind: adead_module_kind,
-    /// 0.
+    /// Always 0.
     pub reserved: i32,
     /// Linear: the values of an input row. Embedding: the rows of the table. Sequential and encoder: the layers. Else 0.
     pub inputs: usize,

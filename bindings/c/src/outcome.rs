@@ -136,7 +136,7 @@ pub unsafe extern "C" fn adead_outcome_report(
     })
 }
 
-/// Returns the number of traced instructions: all of the program's.
+/// Returns the number of traced instructions. Every instruction of the program is traced.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_outcome_trace_count(outcome: *const adead_outcome, out: *mut usize) -> adead_status {
     // SAFETY: the caller vouches for the pointers.

@@ -7,9 +7,9 @@ use crate::tensor::adead_tensor;
 use adead::Random;
 use adead_core::{Context, Result, Tensor};
 
-/// A generator of random tensors: a seed, and the number of draws so far, at first 0. The same numbers give the same tensors in every
-/// language and on every device (docs/contract.md, "Random tensors"). A draw adds 1 to `draws`, unless it fails. One thread at a time
-/// may use it.
+/// A generator of random tensors: a seed, and the number of draws so far, initially 0. The same two numbers give the same tensors in every
+/// language and on every device (docs/contract.md, "Random tensors"). A draw adds 1 to `draws`, unless it fails. One thread at a time may
+/// use it.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct adead_random {
@@ -22,7 +22,7 @@ pub struct adead_random {
 /// Draws a tensor.
 ///
 /// # Safety
-/// The pointers must be valid, or null where a message says so.
+/// The pointers are valid, or NULL where a message reports NULL.
 unsafe fn drawn(
     random: *mut adead_random,
     dims: *const usize,
@@ -77,8 +77,8 @@ pub unsafe extern "C" fn adead_random_standard_normal(
     unsafe { drawn(random, dims, rank, out, |random, dims| random.standard_normal(context_of(context)?, dims)) }
 }
 
-/// Draws normal numbers, f32: z·deviation + mean with z of `adead_random_standard_normal`. `invalid_argument` for a deviation that is
-/// not at least 0.
+/// Draws normal numbers, f32: z·deviation + mean, where z is drawn as by `adead_random_standard_normal`. `invalid_argument` unless the
+/// deviation is at least 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_random_normal(
     random: *mut adead_random,
@@ -93,7 +93,7 @@ pub unsafe extern "C" fn adead_random_normal(
     unsafe { drawn(random, dims, rank, out, |random, dims| random.normal(context_of(context)?, mean, deviation, dims)) }
 }
 
-/// Draws integers from `low` to below `high`, i64. `invalid_argument` unless they are 1 to 2^32 different ones.
+/// Draws integers from `low` to below `high`, i64. `invalid_argument` unless this range has 1 to 2^32 integers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_random_integers(
     random: *mut adead_random,
@@ -107,12 +107,12 @@ pub unsafe extern "C" fn adead_random_integers(
     unsafe {
         drawn(random, dims, rank, out, |random, dims| match high.checked_sub(low) {
             Some(count @ 1..) => random.integers(low, count.unsigned_abs(), dims),
-            _ => fail!(InvalidArgument, "integers are drawn from low to below high, not from {low} to {high}"),
+            _ => fail!(InvalidArgument, "high is {high}; it must be above low, {low}, by at most 2^32"),
         })
     }
 }
 
-/// Draws an order of the numbers below `count`, i64 of `[count]`.
+/// Draws a permutation of the integers from 0 to below `count`, i64 of shape `[count]`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_random_permutation(
     random: *mut adead_random,

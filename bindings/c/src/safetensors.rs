@@ -60,7 +60,7 @@ pub unsafe extern "C" fn adead_safetensors_name(
     })
 }
 
-/// Returns whether there is a tensor with a name: 0 or 1.
+/// Returns whether the file has a tensor with a name: 0 or 1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_safetensors_contains(
     file: *const adead_safetensors,

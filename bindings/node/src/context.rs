@@ -40,7 +40,7 @@ pub struct ContextOptions {
     /// The number of CPU threads. The default is `ADEAD_NUM_THREADS`, or else as many as the process may use.
     #[napi(ts_type = "number")]
     pub threads: Option<Word>,
-    /// The default precision: the precision of products for which none is given. The default is "f32".
+    /// The precision of products that specify none. The default is "f32".
     #[napi(ts_type = "'f32' | 'fixed24' | 'fixed16'")]
     pub precision: Option<Text>,
     /// Whether to open only a GPU, as the class `GPU` does.
@@ -91,7 +91,7 @@ impl Context {
         promise(Ok(move || open(device, options.unwrap_or_default())), |_, inner| Ok(Context { inner }))
     }
 
-    /// The device that the context was opened on. For a context that chooses between devices, the CPU.
+    /// The device that the context was opened on. With several devices, it is the CPU, or without the CPU the first GPU.
     #[napi(getter)]
     pub fn device(&self) -> DeviceInfo {
         self.inner.device_info().into()
@@ -103,7 +103,7 @@ impl Context {
         self.inner.devices().iter().map(DeviceInfo::from).collect()
     }
 
-    /// Releases what is kept for later work, such as scratch memory, worker threads and idle device memory.
+    /// Releases resources kept for later work, such as scratch memory, worker threads and idle device memory.
     #[napi]
     pub fn trim(&self, env: Env) -> napi::Result<()> {
         guard(env, || {
@@ -207,7 +207,7 @@ impl Context {
         })
     }
 
-    /// Sends all work to one of the context's devices, given by its id, whatever it costs. null returns to the cost model.
+    /// Runs all work on one of the context's devices, given by its id, whatever the cost. null returns to the cost model.
     /// `invalid_argument` if the context has no device with this id.
     #[napi(ts_args_type = "device: string | null")]
     pub fn force(&self, env: Env, device: Option<Text>) -> napi::Result<()> {
@@ -221,7 +221,7 @@ impl Context {
         dispatcher.forced().map(|device| dispatcher.profiles()[device].id.clone())
     }
 
-    /// Begins to record operations that are run as a whole.
+    /// Begins a pipeline, which records operations and runs them as a whole.
     #[napi]
     pub fn pipeline(&self) -> Pipeline {
         Pipeline::new(&self.inner)
@@ -233,9 +233,9 @@ impl Context {
         self.inner.pipeline_cache().into()
     }
 
-    /// Copies a tensor to one of the context's devices, given by its name, and returns a tensor that shares its copies.
-    /// Operations use the copy, and leave their results on their device. May return while the copy is still in progress. "cpu"
-    /// is `tensor.toCpu()`.
+    /// Copies a tensor to one of the context's devices, given by its name, and returns a tensor that shares its copies. Operations on the
+    /// device use the copy, and their results stay on the device that computed them. May return while the copy is still in progress. "cpu"
+    /// does the same as `tensor.toCpu()`.
     #[napi(ts_args_type = "tensor: Tensor, device: string", ts_return_type = "Tensor")]
     pub fn to(&self, env: Env, tensor: Value, device: Text) -> napi::Result<Value> {
         guard(env, || Ok(Value(self.inner.to(&tensor.0, &device)?)))
@@ -261,9 +261,8 @@ impl Context {
         self.inner.precision().name()
     }
 
-    /// Sets the default precision: the precision of products for which none is given. It applies to calls, pipelines and
-    /// programs that start or are compiled later. The initial value is "f32". Layers keep the precision that the context had
-    /// when they were made.
+    /// Sets the default precision: the precision of products that specify none. It applies to calls, pipelines and programs that start or
+    /// are compiled later. The initial value is "f32". Layers keep the precision that the context had when they were made.
     #[napi(ts_args_type = "precision: 'f32' | 'fixed24' | 'fixed16'")]
     pub fn set_precision(&self, env: Env, precision: Text) -> napi::Result<()> {
         guard(env, || {

@@ -41,8 +41,8 @@ impl FromNapiValue for Contents {
         // SAFETY: the caller's guarantee is passed on.
         unsafe {
             if kind(env, value) == ValueType::Number {
-                let text = "a lone number is not data: buffer({ size: n }) has n zeroed elements, f32 unless dtype says otherwise, and \
-                            buffer({ nbytes: n }) n zeroed bytes";
+                let text = "a single number is ambiguous: buffer({ size: n }) makes n zeros, f32 by default, and \
+                            buffer({ nbytes: n }) n zero bytes";
                 return Err(refused(env, text));
             }
             match Array::from_napi_value(env, value) {
@@ -69,10 +69,9 @@ impl Contents {
         };
         match bytes {
             Some(bytes) => Ok(Contents::Zeros(bytes, dtype.into())),
-            None => Err(refused(
-                env,
-                "a buffer is made of a typed array, an array of numbers, { size, dtype? } or { nbytes }",
-            )),
+            None => {
+                Err(refused(env, "buffer() takes a typed array, an array of numbers, { size, dtype? } or { nbytes }"))
+            }
         }
     }
 
@@ -224,9 +223,9 @@ impl Context {
         promise(Ok(work), move |env, buffer| DeviceBuffer::new(env, buffer, elements))
     }
 
-    /// Compiles a kernel's source for the context's GPU, and loads it: CUDA C++ on a CUDA device, by NVRTC, and GLSL of a compute
-    /// shader on a Vulkan device, by glslangValidator. `name` stands for the source in messages. `invalid_kernel` has the compiler's
-    /// messages with their lines, `backend_unavailable` says where a compiler was looked for.
+    /// Compiles a kernel from source and loads it on the context's GPU. A CUDA device takes CUDA C++, which NVRTC compiles. A Vulkan device
+    /// takes a GLSL compute shader, which glslangValidator compiles. The compiler's messages call the source `name`. `invalid_kernel` has
+    /// these messages, with line numbers. `backend_unavailable` says where a compiler was searched for.
     #[napi(ts_args_type = "source: string, options?: PipelineOptions, name?: string")]
     pub fn compile_kernel(
         &self,
@@ -352,20 +351,20 @@ impl Context {
         promise(Ok(move || context.wait()), |_, ()| Ok(()))
     }
 
-    /// Returns the point after everything that the context enqueued.
+    /// Creates an event after everything that the context has enqueued so far.
     #[napi]
     pub fn event(&self, env: Env) -> napi::Result<Event> {
         guard(env, || Ok(self.inner.event()?.into()))
     }
 
-    /// Returns the same point, for the host to wait for.
+    /// Creates an event as `event` does, for the host to wait for.
     #[napi]
     pub fn fence(&self, env: Env) -> napi::Result<Event> {
         guard(env, || Ok(self.inner.fence()?.into()))
     }
 
-    /// Makes a new stream. On an NVIDIA GPU through CUDA, waiting work of a high-priority stream begins before that of other
-    /// streams. Elsewhere the priority has no effect.
+    /// Makes a new stream. On an NVIDIA GPU through CUDA, pending work of a high-priority stream starts before that of other streams. Other
+    /// devices ignore the priority.
     #[napi(ts_args_type = "highPriority?: boolean")]
     pub fn stream(&self, env: Env, high_priority: Option<Flag>) -> napi::Result<Stream> {
         let priority = if high_priority.is_some_and(|high| high.0) { Priority::High } else { Priority::Normal };

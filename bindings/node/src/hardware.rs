@@ -69,11 +69,11 @@ fn uuid(bytes: [u8; 16]) -> String {
 /// The use of a device's memory, in bytes.
 #[napi(object)]
 pub struct MemoryUse {
-    /// The device's memory.
+    /// All memory of the device.
     pub total: f64,
-    /// What the driver reports as free for this process.
+    /// The memory that the driver reports as available to this process.
     pub free: f64,
-    /// What this process holds from the driver through adead.
+    /// The memory that this process has allocated from the driver through adead.
     pub held: f64,
     /// The part of `held` that is in use.
     pub used: f64,

@@ -82,7 +82,7 @@ pub struct Parameter {
     /// Descriptor set and binding.
     #[napi(ts_type = "[number, number]")]
     pub slot: Vec<u32>,
-    /// The fewest bytes that the buffer must have.
+    /// The smallest allowed size of the buffer, in bytes.
     pub least: f64,
     /// Bytes of an element of the buffer's runtime array, or 0 without such an array.
     pub stride: f64,

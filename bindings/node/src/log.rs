@@ -108,7 +108,7 @@ pub fn set_logger(
         None => Ok(LevelFilter::Info),
         Some(name) => match LevelFilter::iter().find(|level| level.as_str().eq_ignore_ascii_case(name)) {
             Some(level) => Ok(level),
-            None => fail!(InvalidArgument, "no level '{name}': it must be off, error, warn, info, debug or trace"),
+            None => fail!(InvalidArgument, "level is '{name}'; it must be off, error, warn, info, debug or trace"),
         },
     })?;
     let level = if wake.is_some() { level } else { printed() };

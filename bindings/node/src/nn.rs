@@ -28,7 +28,7 @@ impl File {
     fn weights(&self) -> Result<Weights> {
         match &*self.weights.borrow() {
             Some(weights) => Ok(weights.clone()),
-            None => fail!(Io, "{}: it was closed", self.path),
+            None => fail!(Io, "{}: the file was closed", self.path),
         }
     }
 }

@@ -153,14 +153,14 @@ impl Pipeline {
         self.advance(env, |state| state.pipeline.reshape(state.current()?, &dims))
     }
 
-    /// Continues with a value of the same elements that no gradient passes through.
+    /// Makes a value with the same elements the current one. No gradient passes through it.
     #[napi(ts_return_type = "this")]
     pub fn detach(&self, env: Env) -> napi::Result<()> {
         self.advance(env, |state| state.pipeline.detach(state.current()?))
     }
 
-    /// Records the gradients of the current value, which has one element as a loss does, by values of this pipeline. The current
-    /// value stays. docs/training.md has the rule of each operation.
+    /// Records the gradients of the current value, which must have one element, such as a loss, with respect to values of this pipeline.
+    /// The current value does not change. docs/training.md gives the rule of each operation.
     #[napi(ts_args_type = "values: readonly Value[]", ts_return_type = "Array<Value>")]
     pub fn gradients(&self, env: Env, values: List<Of<Value>>) -> napi::Result<Vec<Value>> {
         guard(env, || {

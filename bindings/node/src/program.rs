@@ -74,7 +74,7 @@ pub struct Trace {
     pub bytes: f64,
 }
 
-/// A step of a program with its prices.
+/// The estimated costs of a program's step.
 #[napi(object)]
 pub struct SurveyStep {
     /// The index of the step's instruction.
@@ -109,7 +109,7 @@ pub struct Finding {
     pub reason: String,
 }
 
-/// The prices of a program.
+/// The estimated costs of a program.
 #[napi(object)]
 pub struct Survey {
     /// The steps that compute or move data, in order.
@@ -168,7 +168,7 @@ fn outcome(env: Env, outcome: program::Outcome) -> napi::Result<Unknown<'static>
 
 #[napi]
 impl Program {
-    /// Decodes `.adead`, AGPU, AHYB, `.hex` text or assembler text. The bytes tell which. Malformed bytes are `invalid_program`
+    /// Decodes `.adead`, AGPU, AHYB, `.hex` text or assembler text. The bytes determine the format. Malformed bytes are `invalid_program`
     /// with the offset.
     #[napi(ts_args_type = "data: TypedArray")]
     pub fn decode(env: Env, data: Array) -> napi::Result<Program> {
@@ -195,7 +195,7 @@ impl Program {
         guard(env, || Ok(program::Program::assemble(&text)?.into()))
     }
 
-    /// Returns the program as text. `assemble` makes the same program from it.
+    /// Returns the program as text, which `assemble` turns back into this program.
     #[napi]
     pub fn disassemble(&self) -> String {
         self.inner.disassemble()
@@ -216,7 +216,7 @@ impl Program {
             "agpu" => self.inner.encode_agpu(),
             "hex" => Ok(self.inner.encode_hex()?.into_bytes()),
             "text" => Ok(self.inner.disassemble().into_bytes()),
-            other => fail!(InvalidArgument, "no format '{other}' to write: adead, agpu, hex or text"),
+            other => fail!(InvalidArgument, "format is '{other}'; it must be adead, agpu, hex or text"),
         })?;
         bytes_of(env, &bytes)
     }
@@ -312,7 +312,7 @@ impl Program {
         Ok(promise_with(Ok(move || program.run(&context, &run)), outcome, signal))
     }
 
-    /// Prices the program on a context's devices, step by step, without running it.
+    /// Estimates the costs of the program on a context's devices, step by step, without running it.
     #[napi(ts_args_type = "context: Context")]
     pub fn survey(&self, env: Env, context: Of<Context>) -> napi::Result<Survey> {
         guard(env, || survey(&self.inner, &context.inner))

@@ -10,9 +10,9 @@ use napi::bindgen_prelude::BigInt;
 use napi_derive::napi;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Draws random tensors. Its draws are numbered from 0. The numbers of a draw follow from the seed, the draw's number and the element's
-/// place alone, and are those of every language and device. A generator with the same seed and number of draws goes on with the same
-/// numbers. A draw that fails doesn't count.
+/// Draws random tensors. Its draws are numbered from 0. Their numbers depend only on the seed, the number of the draw and the position of
+/// the element. They are the same in every language and on every device. Generators with the same seed and number of draws continue with
+/// the same numbers. A draw that fails doesn't count.
 #[napi]
 pub struct Random {
     inner: Mutex<adead::Random>,
@@ -23,7 +23,7 @@ const EXACT: f64 = 9_007_199_254_740_991.0;
 
 fn whole(Number(number): Number) -> Result<i64> {
     if number.fract() != 0.0 || number.abs() > EXACT {
-        fail!(InvalidArgument, "{number} is no integer from -{EXACT} to {EXACT}");
+        fail!(InvalidArgument, "{number} is not an integer from -{EXACT} to {EXACT}");
     }
     Ok(number as i64)
 }
@@ -93,19 +93,19 @@ impl Random {
         self.drawn(env, |random| random.normal(&context.inner, mean.0 as f32, deviation.0 as f32, &dims))
     }
 
-    /// Draws integers from `low` to below `high`, at most 2³² different ones: i64.
+    /// Draws integers from `low` to below `high`: i64. This range has at most 2³² integers.
     #[napi(ts_args_type = "dims: number[], low: number, high: number", ts_return_type = "Tensor")]
     pub fn integers(&self, env: Env, dims: Dims, low: Number, high: Number) -> napi::Result<Value> {
         self.drawn(env, |random| {
             let (low, high) = (whole(low)?, whole(high)?);
             if low >= high {
-                fail!(InvalidArgument, "integers are drawn from low to below high, not from {low} to {high}");
+                fail!(InvalidArgument, "high is {high}; it must be above low, {low}, by at most 2^32");
             }
             random.integers(low, high.abs_diff(low), &dims)
         })
     }
 
-    /// Draws an order of the numbers below `count`: i64 of `[count]`.
+    /// Draws a permutation of the integers from 0 to below `count`: i64 of shape `[count]`.
     #[napi(ts_args_type = "count: number", ts_return_type = "Tensor")]
     pub fn permutation(&self, env: Env, count: Size) -> napi::Result<Value> {
         self.drawn(env, |random| random.permutation(count.0))

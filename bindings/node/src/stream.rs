@@ -137,7 +137,7 @@ impl Stream {
         guard(env, || self.lock().copy((&from.inner, from_offset.0), (&to.inner, to_offset.0), bytes.0))
     }
 
-    /// Enqueues setting a part of a buffer to zero.
+    /// Enqueues a fill of a part of a buffer with zeros.
     #[napi(ts_args_type = "buffer: DeviceBuffer, offset: number, bytes: number")]
     pub fn clear(&self, env: Env, buffer: Of<DeviceBuffer>, offset: Size, bytes: Size) -> napi::Result<()> {
         guard(env, || self.lock().clear(&buffer.inner, offset.0, bytes.0))
@@ -181,7 +181,7 @@ impl Stream {
         guard(env, || self.lock().run(op, &attrs, &inputs, output.operand()))
     }
 
-    /// Returns the point after everything enqueued so far.
+    /// Creates an event after everything enqueued so far.
     #[napi]
     pub fn event(&self, env: Env) -> napi::Result<Event> {
         guard(env, || Ok(self.lock().event()?.into()))
@@ -218,7 +218,7 @@ impl Stream {
         guard(env, || self.lock().replay(&recording.inner))
     }
 
-    /// Hands the enqueued work to the device now, without waiting.
+    /// Submits the enqueued work to the device now, without waiting.
     #[napi]
     pub fn flush(&self, env: Env) -> napi::Result<()> {
         guard(env, || self.lock().flush())

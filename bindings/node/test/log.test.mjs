@@ -51,7 +51,7 @@ test('a function gets the messages', async () => {
 
 test('levels', () => {
   throws('invalid_argument', /a function or null/, () => setLogger('text'))
-  throws('invalid_argument', /no level 'loud': it must be off, error, warn, info, debug or trace/, () =>
+  throws('invalid_argument', /level is 'loud'; it must be off, error, warn, info, debug or trace/, () =>
     setLogger(() => {}, { level: 'loud' }),
   )
   const { status, stdout, stderr } = script(`

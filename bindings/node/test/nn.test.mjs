@@ -126,7 +126,7 @@ test('weights are the files', () => {
   weights.close()
   weights.close()
   assert.equal(kept.toArray().length, width)
-  throws('io', /model\.safetensors: it was closed/, () => weights.tensor('embeddings.LayerNorm.bias', [width]))
+  throws('io', /model\.safetensors: the file was closed/, () => weights.tensor('embeddings.LayerNorm.bias', [width]))
 })
 
 /** Writes a file of a header, which is an object or bytes, and a number of bytes after it. */
@@ -234,14 +234,14 @@ test('misuse is refused', async () => {
   for (const heads of [0, 3]) {
     throws('invalid_argument', /heads don't divide a width of 4/, () => new MultiHeadAttention(triple, linear, heads))
   }
-  throws('invalid_argument', /0\.5 is no whole number/, () => new MultiHeadAttention(triple, linear, 0.5))
+  throws('invalid_argument', /0\.5 is not a whole number/, () => new MultiHeadAttention(triple, linear, 0.5))
   const attention = new MultiHeadAttention(triple, linear, 2)
   for (const dims of [[4], [2, 3], [1, 2, 2, 4]]) {
     throws('shape_mismatch', /attention: x is/, () => attention.forward(zeros(...dims)))
     await rejects('shape_mismatch', /attention: x is/, attention.forwardAsync(zeros(...dims)))
   }
   throws('shape_mismatch', /2 lengths for 3 sequences/, () => attention.forward(zeros(3, 2, 4), { lengths: [1, 2] }))
-  throws('invalid_argument', /1\.5 is no whole number/, () => attention.forward(zeros(1, 2, 4), { lengths: [1.5] }))
+  throws('invalid_argument', /1\.5 is not a whole number/, () => attention.forward(zeros(1, 2, 4), { lengths: [1.5] }))
   throws('invalid_argument', /takes no residual/, () => new ReLU(cpu).forward(zeros(2), { residual: zeros(2) }))
   for (const wrong of [0, 3]) {
     throws('invalid_argument', /can't be padded to 2/, () => attention.forward(zeros(1, 2, 4), { lengths: [wrong] }))

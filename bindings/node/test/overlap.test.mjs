@@ -130,7 +130,7 @@ test('what does not fit is refused', async () => {
     throws('invalid_argument', /the depth is .*; it must be from 1 to 64/, () => overlap([], double, { depth }))
   }
   throws('invalid_argument', /at least 1 item ahead, not 0/, () => new DataLoader([], { ahead: 0 }))
-  await rejects('invalid_argument', /batch 0 is no typed array and no tensor/, overlap([7], double, { context }).next())
+  await rejects('invalid_argument', /batch 0 is neither a typed array nor a tensor/, overlap([7], double, { context }).next())
   const wrong = overlap(batches(1), (stage) => stage.buffer([1], 'f31'), { context })
   await rejects('invalid_argument', /no dtype 'f31'/, wrong.next())
 })

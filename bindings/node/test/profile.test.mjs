@@ -62,7 +62,7 @@ test('the limit', () => {
   worked(context)
   const report = profile.finish()
   assert.deepEqual([report.records.length, report.dropped], [2, 4])
-  throws('invalid_argument', /-1 is no whole number/, () => context.profile({ records: -1 }))
+  throws('invalid_argument', /-1 is not a whole number/, () => context.profile({ records: -1 }))
   throws('invalid_argument', /expected a number/, () => context.profile({ records: 'many' }))
 })
 

@@ -52,7 +52,7 @@ test('every format comes back', async () => {
   assert.equal(decoded.disassemble(), program.disassemble())
   assert.deepEqual(program.encode('text'), new Uint8Array(Buffer.from(program.disassemble())))
   throws('unsupported', /./, () => program.encode('agpu'))
-  throws('invalid_argument', /no format 'pdf'/, () => program.encode('pdf'))
+  throws('invalid_argument', /format is 'pdf'/, () => program.encode('pdf'))
   const agpu = Program.load(example('matmul_1024.hex'))
   assert.ok(agpu.isAgpu)
   assert.equal(Program.decode(agpu.encode('agpu')).format, 'agpu')

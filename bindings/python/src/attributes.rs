@@ -6,8 +6,8 @@ use adead::{Attrs, Op};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyString, PyTuple};
 
-/// Sets an attribute from a bool, an int, a float, a word, or a sequence of ints. None leaves the default. NumPy's words are
-/// taken too: `keepdims`, and a tuple as `axis` of an operation that reduces several axes.
+/// Sets an attribute from a bool, an int, a float, a word, or a sequence of ints. None leaves the default. NumPy's names are accepted too:
+/// `keepdims`, and a tuple as `axis` for operations that reduce several axes.
 pub fn set(attrs: &mut Attrs, op: Op, name: &str, value: &Bound<'_, PyAny>) -> Result<()> {
     if value.is_none() {
         return Ok(());
@@ -45,7 +45,7 @@ pub fn set(attrs: &mut Attrs, op: Op, name: &str, value: &Bound<'_, PyAny>) -> R
         return Err(wrong_type(format!("{op}: {name} can't be a {}", value.get_type().name()?)));
     };
     let items = items.map(|item| Ok(item?.extract::<i64>()?.to_string())).collect::<PyResult<Vec<_>>>()?;
-    // The comma keeps a list of one apart from a single value.
+    // The comma distinguishes a list of one element from a single value.
     let list = items.join(",") + if items.len() == 1 { "," } else { "" };
     // The core reads an empty list as no axes, which a scalar's permutation has.
     Ok(attrs.set(op, name, &list)?)

@@ -149,7 +149,7 @@ pub unsafe fn gather(from: *const u8, to: *mut u8, dims: &[usize], strides: &[is
 /// Does the same with elements of `size` bytes that `element` writes to their places.
 ///
 /// # Safety
-/// As of [`gather`].
+/// As for [`gather`].
 pub unsafe fn gather_with(
     from: *const u8,
     to: *mut u8,

@@ -27,9 +27,9 @@ use std::path::PathBuf;
 
 /// Opened devices, with every operation as a method. Threads may share one.
 ///
-/// `Context(device=None, isa=None, threads=None, precision=None)`: `device` is "auto", "cpu", "cuda:1", "vulkan", a part of a
-/// GPU's name or its UUID. "hybrid" (the CPU and every GPU), or names separated by commas, open several devices as one. None
-/// takes what the environment or adead.toml says. `precision` is the default precision; None is "f32".
+/// `Context(device=None, isa=None, threads=None, precision=None)`: `device` is "auto", "cpu", "cuda:1", "vulkan", a part of a GPU's name or
+/// its UUID. "hybrid" (the CPU and every GPU), or names separated by commas, open several devices as one. None takes the settings of the
+/// environment or of adead.toml. `precision` is the default precision; None is "f32".
 #[pyclass(frozen, subclass, module = "adead", name = "Context")]
 #[derive(Clone)]
 pub struct PyContext {
@@ -125,8 +125,8 @@ impl PyContext {
         Ok(PyTensor(operations::run_operands(py, self, op, &attrs, &sequence(operands)?)?))
     }
 
-    /// Packs a matrix that is the b of many matmuls. The packed matrix is for products of the precision that the context has
-    /// now; a product of another precision raises InvalidArgumentError.
+    /// Packs a matrix for many matmuls that have it as b. Products with it have the default precision that the context has now. A product
+    /// of another precision raises InvalidArgumentError.
     #[pyo3(signature = (b, trans_b=None))]
     fn pack(&self, py: Python<'_>, b: &Bound<'_, PyAny>, trans_b: Option<&Bound<'_, PyAny>>) -> Result<PyPacked> {
         let mut attrs = Attrs::default();
@@ -166,9 +166,9 @@ impl PyContext {
         detached(py, || self.inner.set_tensor_cache(bytes))
     }
 
-    /// The default precision, "f32", "fixed24" or "fixed16": the precision of products for which none is given. It applies to
-    /// calls, pipelines and programs that start or are compiled later. The initial value is "f32", unless `Context` was given
-    /// another. Layers keep the precision that the context had when they were made.
+    /// The default precision, "f32", "fixed24" or "fixed16": the precision of products that specify none. It applies to calls, pipelines
+    /// and programs that start or are compiled later. The initial value is "f32", unless `Context` was given another. Layers keep the
+    /// precision that the context had when they were made.
     #[getter]
     fn precision(&self) -> &'static str {
         self.inner.precision().name()
@@ -187,15 +187,15 @@ impl PyContext {
         Ok(PyContext::of(self.inner.with_precision(precision.parse()?)))
     }
 
-    /// Starts to record the work of the context and its streams, in every thread. Returns an `adead.Profile` for a `with`
-    /// block. It keeps at most `records` records, 65,536 by default; further ones are only counted. InvalidArgumentError while
-    /// another is active.
+    /// Starts recording the work of the context and its streams, in every thread. Returns an `adead.Profile` for a `with` block. It keeps
+    /// at most `records` records, 65,536 by default; further ones are only counted. Raises InvalidArgumentError while another profile of
+    /// the context is active.
     #[pyo3(signature = (*, records=None))]
     fn profile<'py>(&self, py: Python<'py>, records: Option<usize>) -> Result<Bound<'py, PyAny>> {
         profile::begin(py, &self.inner, records)
     }
 
-    /// The device that the context was opened on; the CPU if it chooses or divides, the first of several GPUs.
+    /// The device that the context was opened on. With several devices, it is the CPU, or without the CPU the first GPU.
     #[getter]
     fn device(&self) -> PyDevice {
         self.inner.device_info().into()
@@ -233,7 +233,7 @@ impl PyContext {
         guard(|| Ok(PyExplanation::new(&self.inner.explain(op, &attrs, &operands)?, &self.inner)))
     }
 
-    /// Sends everything to one of the context's devices, by its id. None lets the cost model decide again.
+    /// Runs everything on one of the context's devices, by its id. None lets the cost model decide again.
     #[pyo3(signature = (device))]
     fn force(&self, device: Option<&str>) -> Result<()> {
         Ok(self.inner.dispatcher().force(device)?)
@@ -265,8 +265,8 @@ impl PyContext {
         device::memory_use(py, &detached(py, || self.inner.memory())?)
     }
 
-    /// Frees what is kept for later work: scratch memory, cached pipelines, and GPU copies of tensors that are also in host
-    /// memory. Worker threads end.
+    /// Frees resources kept for later work: scratch memory, cached pipelines, and GPU copies of tensors that are also in host memory.
+    /// Worker threads end.
     fn trim(&self, py: Python<'_>) -> Result<()> {
         detached(py, || {
             self.inner.trim();
@@ -340,10 +340,10 @@ impl PyContext {
         self.load(py, source, options(entry, constants, workgroup)?, Context::load_ptx_with)
     }
 
-    /// Compiles a kernel's source for the context's GPU, and loads it: CUDA C++ on a CUDA device, by NVRTC, and GLSL of a compute
-    /// shader on a Vulkan device, by glslangValidator. `name` stands for the source in messages. `InvalidKernelError` has the
-    /// compiler's messages with their lines, `BackendUnavailableError` says where a compiler was looked for: the package nvidia-cuda-nvrtc
-    /// has NVRTC.
+    /// Compiles a kernel from source and loads it on the context's GPU. A CUDA device takes CUDA C++, which NVRTC compiles. A Vulkan device
+    /// takes a GLSL compute shader, which glslangValidator compiles. The compiler's messages call the source `name`. `InvalidKernelError`
+    /// has these messages, with line numbers. `BackendUnavailableError` says where a compiler was searched for; the package
+    /// nvidia-cuda-nvrtc has NVRTC.
     #[pyo3(signature = (source, *, name="kernel", entry=None, constants=None, workgroup=None))]
     #[allow(clippy::too_many_arguments, reason = "Python's keywords")]
     fn compile_kernel(
@@ -415,18 +415,18 @@ impl PyContext {
         interruptible(py, || self.inner.wait())
     }
 
-    /// Returns an event at the point after everything that the context enqueued.
+    /// Creates an event after everything that the context has enqueued so far.
     fn event(&self, py: Python<'_>) -> Result<PyEvent> {
         Ok(PyEvent::new(detached(py, || self.inner.event())?, self.working()))
     }
 
-    /// Returns the same event as `event`, for the host to wait for.
+    /// Creates an event as `event` does, for the host to wait for.
     fn fence(&self, py: Python<'_>) -> Result<PyEvent> {
         Ok(PyEvent::new(detached(py, || self.inner.fence())?, self.working()))
     }
 
-    /// Makes a new stream. On an NVIDIA GPU through CUDA, waiting work of a stream with `high_priority` begins before that of
-    /// other streams. Elsewhere the priority has no effect.
+    /// Makes a new stream. On an NVIDIA GPU through CUDA, pending work of a stream with `high_priority` starts before that of other
+    /// streams. Other devices ignore the priority.
     #[pyo3(signature = (*, high_priority = false))]
     fn stream(&self, py: Python<'_>, high_priority: bool) -> Result<PyStream> {
         let priority = if high_priority { Priority::High } else { Priority::Normal };
@@ -439,7 +439,7 @@ impl PyContext {
         Ok(slf)
     }
 
-    /// Restores the default context of before the block, waits for enqueued work, and trims the context.
+    /// Restores the previous default context, waits for enqueued work, and trims the context.
     #[pyo3(signature = (*_exception))]
     fn __exit__(slf: Bound<'_, PyContext>, py: Python<'_>, _exception: &Bound<'_, PyTuple>) -> Result<()> {
         current::leave(&slf)?;

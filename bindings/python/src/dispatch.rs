@@ -4,7 +4,7 @@ use adead::Context;
 use adead::dispatch::{Estimate, Explanation};
 use pyo3::prelude::*;
 
-/// A choice of device, its reason, and every device's estimate. Its text is for people.
+/// A choice of device, its reason, and every device's estimate. `str()` returns it as readable text.
 #[pyclass(frozen, get_all, module = "adead", name = "Explanation")]
 pub struct PyExplanation {
     /// The id of the chosen device.

@@ -12,7 +12,7 @@ use adead::{Context, DType, Meta, Shape};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 
-/// A range of memory on a device: a size in bytes, and a default dtype and shape, which nothing enforces.
+/// A range of memory on a device. It has a size in bytes, and a default dtype and shape, which are not enforced.
 #[pyclass(frozen, module = "adead", name = "Buffer", weakref)]
 pub struct PyBuffer {
     buffer: Buffer,
@@ -32,8 +32,8 @@ impl PyBuffer {
         if is_number(data) {
             let number = data.str()?;
             return Err(wrong_type(format!(
-                "buffer({number}): a lone number is not data: buffer(size={number}) has so many zeroed elements, \
-                 buffer(nbytes={number}) so many zeroed bytes, and buffer([{number}]) holds the number"
+                "buffer({number}): a single number is ambiguous: buffer(size={number}) makes that many zeros, \
+                 buffer(nbytes={number}) that many zero bytes, and buffer([{number}]) holds the number"
             )));
         }
         let numbers = data.is_instance_of::<PyList>() || data.is_instance_of::<PyTuple>();
@@ -152,7 +152,7 @@ impl PyBuffer {
         Ok(PyTensor(detached(py, || self.buffer.to_tensor(offset, &meta))?))
     }
 
-    /// Waits for enqueued work, and returns `nbytes` bytes from a byte offset on; None is all of the rest.
+    /// Waits for enqueued work, and returns `nbytes` bytes from a byte offset on; None returns all bytes after it.
     #[pyo3(signature = (offset=0, nbytes=None))]
     fn read_bytes<'py>(&self, py: Python<'py>, offset: usize, nbytes: Option<usize>) -> Result<Bound<'py, PyBytes>> {
         let size = nbytes.unwrap_or(self.buffer.size().saturating_sub(offset));
@@ -279,8 +279,8 @@ impl PyKernel {
         self.0.push_bytes()
     }
 
-    /// The numbers in these bytes, each with its name in the module, its type such as "u32", and its byte offset. Empty
-    /// if the module does not say.
+    /// The numbers in these bytes, each with its name in the module, its type such as "u32", and its byte offset. Empty if the module does
+    /// not describe them.
     #[getter]
     fn push_constants(&self) -> Vec<(String, String, u32)> {
         let all = self.0.push_numbers().iter();
@@ -303,7 +303,7 @@ impl PyKernel {
 pub struct PyParameter {
     /// The descriptor set and the binding.
     slot: (u32, u32),
-    /// The least number of bytes that a buffer for it must have.
+    /// The smallest allowed size of a buffer for it, in bytes.
     least: u64,
     /// Bytes of an element of its runtime-sized array; 0 if it has none.
     stride: u64,

@@ -20,8 +20,9 @@ pub fn positions(py: Python<'_>, mask: &PyTensor) -> Result<PyTensor> {
     Ok(PyTensor(detached_copy(py, found.len() * 8, || Tensor::new(&found, &[found.len()]))?))
 }
 
-/// Returns the positions of elements in a row-major tensor of these dimensions, as i64 of the indices' shape. There is one tensor
-/// of indices for each dimension, and all have one shape. Negative indices count from the end. IndexError for an index outside.
+/// Returns the positions of elements in a row-major tensor of these dimensions, as i64 of the indices' shape. There is one tensor of
+/// indices for each dimension, and all have the same shape. Negative indices count from the end. Raises IndexError for an index outside its
+/// dimension.
 #[pyfunction]
 #[pyo3(name = "_flat_index")]
 pub fn flat_index(py: Python<'_>, indices: Vec<PyRef<'_, PyTensor>>, dims: Vec<usize>) -> Result<PyTensor> {

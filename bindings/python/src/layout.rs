@@ -67,13 +67,13 @@ impl PyLayout {
         self.0.dims()
     }
 
-    /// The number of elements before.
+    /// The number of elements of the original matrix.
     #[getter]
     fn elements(&self) -> usize {
         self.0.elements()
     }
 
-    /// The number of elements after, including padding.
+    /// The number of elements of the arranged matrix, including padding.
     #[getter]
     fn stored(&self) -> usize {
         self.0.stored()
@@ -132,7 +132,7 @@ pub fn optimize_matrix(
     PyLayout::tiled(rows, cols, tile_size)?.apply(data)
 }
 
-/// Returns the matrix that was given to `optimize_matrix`, as one row.
+/// Returns the original matrix of `optimize_matrix`, as a tensor of one dimension.
 #[pyfunction]
 #[pyo3(signature = (data, rows, cols, tile_size=32))]
 pub fn restore_matrix(data: &Bound<'_, PyAny>, rows: usize, cols: usize, tile_size: usize) -> Result<PyTensor> {
@@ -148,13 +148,13 @@ pub fn align(data: &Bound<'_, PyAny>, alignment: usize) -> Result<PyTensor> {
     PyLayout(layout).apply(data)
 }
 
-/// Puts values that lie `stride` apart next to each other. `scatter` is the inverse.
+/// Puts values that are `stride` elements apart next to each other. `scatter` is the inverse.
 #[pyfunction]
 pub fn coalesce(data: &Bound<'_, PyAny>, stride: usize) -> Result<PyTensor> {
     PyLayout::coalesced(described(data)?.shape.elements(), stride)?.apply(data)
 }
 
-/// Returns the values that were given to `coalesce`.
+/// Restores the order of values that `coalesce` arranged.
 #[pyfunction]
 pub fn scatter(data: &Bound<'_, PyAny>, stride: usize) -> Result<PyTensor> {
     PyLayout::coalesced(described(data)?.shape.elements(), stride)?.undo(data)
@@ -189,7 +189,7 @@ impl PyOptimizer {
         align(data, alignment)
     }
 
-    /// Puts values that lie `stride` apart next to each other.
+    /// Puts values that are `stride` elements apart next to each other.
     fn coalesce(&self, data: &Bound<'_, PyAny>, stride: usize) -> Result<PyTensor> {
         coalesce(data, stride)
     }

@@ -196,7 +196,9 @@ impl PyMemory {
 
     unsafe fn __getbuffer__(slf: Bound<'_, PyMemory>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
         let PyMemory { start, size, .. } = slf.get();
-        let Ok(size) = isize::try_from(*size) else { return Err(PyBufferError::new_err("it is too large")) };
+        let Ok(size) = isize::try_from(*size) else {
+            return Err(PyBufferError::new_err("the memory is too large for a buffer"));
+        };
         // SAFETY: the view is to be filled in, and the object keeps the memory.
         match unsafe { ffi::PyBuffer_FillInfo(view, slf.as_ptr(), start.as_ptr().cast(), size, 0, flags) } {
             0 => Ok(()),

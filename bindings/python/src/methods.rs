@@ -107,9 +107,9 @@ fn meaning(info: &'static OpInfo, name: &str) -> &'static str {
     match name {
         "trans_a" => "whether a is stored transposed",
         "trans_b" => "whether b is stored transposed",
-        "keepdim" => "whether reduced axes stay, with size 1",
+        "keepdim" => "whether reduced axes are kept, with size 1",
         "causal" => "whether a query sees only keys up to its own position",
-        "interleaved" => "whether a pair is two neighbours, not an element of each half",
+        "interleaved" => "whether a pair is two adjacent elements instead of one element of each half",
         "alpha" if info.name == "scale" => "the factor",
         "alpha" => "the factor of the product",
         "beta" => "the factor of c",
@@ -121,18 +121,18 @@ fn meaning(info: &'static OpInfo, name: &str) -> &'static str {
         "axis" if info.attrs.contains(&"keepdim") => "an int, or None for all elements in row-major order",
         "axis" => "the axis; a negative one counts from the end",
         "axes" => "the same as a tuple for axis",
-        "k" => "how many elements",
+        "k" => "the number of elements",
         "dtype" => "the result's dtype",
         "form" => "'erf' or 'tanh'",
         "activation" => "a name of adead.ACTIVATIONS, applied to the product",
         "precision" => "'f32', 'fixed24' or 'fixed16'; None is the context's",
-        "format" => "a name of adead.BLOCK_FORMATS; it must be given",
+        "format" => "required; a name of adead.BLOCK_FORMATS",
         "perm" => "the order of the axes; None reverses them",
         "start" => "the first index on each axis; None is 0",
-        "stop" => "the end on each axis; None is the axis's own",
-        "step" => "the distance of indices on each axis, at least 1; None is 1",
-        "before" => "how many elements to add before each axis; None is 0",
-        "after" => "how many elements to add after each axis; None is 0",
+        "stop" => "the end on each axis; None is the end of the axis",
+        "step" => "the step on each axis, at least 1; None is 1",
+        "before" => "the number of elements added before each axis; None is 0",
+        "after" => "the number of elements added after each axis; None is 0",
         _ => "see docs/operations.md",
     }
 }
@@ -177,7 +177,7 @@ fn documentation(name: &str, op: Op, place: Place) -> String {
     if info.attrs.contains(&"keepdim") {
         text += "\n\nkeepdims: the same as keepdim.";
     }
-    text + "\n\nRaises ShapeMismatchError or DtypeMismatchError where operands don't fit. docs/operations.md has every rule."
+    text + "\n\nRaises ShapeMismatchError or DtypeMismatchError if operands don't fit. docs/operations.md has the rules."
 }
 
 /// Adds the functions to the module and the methods to the classes.

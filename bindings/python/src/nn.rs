@@ -14,7 +14,7 @@ use pyo3::types::PyTuple;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// An open safetensors file. Opening reads the header; a tensor is read when it is asked for.
+/// An open safetensors file. Opening reads only the header; a tensor is read when it is requested.
 ///
 /// ``IoError`` if the file can't be read, ``InvalidArgumentError`` if it is not a safetensors file.
 #[pyclass(frozen, module = "adead.nn", name = "Weights")]

@@ -177,7 +177,7 @@ impl PyPipeline {
         Ok(slf)
     }
 
-    /// Continues with a value of the same elements that no gradient passes through.
+    /// Makes a value with the same elements the current one. No gradient passes through it.
     fn detach(slf: Bound<'_, PyPipeline>) -> Result<Bound<'_, PyPipeline>> {
         {
             let mut state = slf.get().lock();
@@ -187,8 +187,8 @@ impl PyPipeline {
         Ok(slf)
     }
 
-    /// Records the gradients of the current value, which has one element as a loss does, by values of this pipeline, and returns
-    /// them in a list. The current value stays. docs/training.md has the rule of each operation.
+    /// Records the gradients of the current value, which must have one element, such as a loss, with respect to values of this pipeline.
+    /// Returns them in a list. The current value does not change. docs/training.md gives the rule of each operation.
     fn gradients<'py>(&self, py: Python<'py>, values: Vec<Bound<'py, PyValue>>) -> Result<Vec<Bound<'py, PyValue>>> {
         let by: Vec<Value> = values.iter().map(|value| value.get().value).collect();
         let found = {
@@ -262,7 +262,7 @@ impl PyCompiled {
         outputs(py, interruptible(py, || self.0.run(&tensors))?)
     }
 
-    /// Does as `run`.
+    /// Does the same as `run`.
     #[pyo3(signature = (*inputs))]
     fn __call__<'py>(&self, py: Python<'py>, inputs: &Bound<'py, PyTuple>) -> Result<Bound<'py, PyAny>> {
         self.run(py, inputs)

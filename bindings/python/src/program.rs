@@ -51,7 +51,7 @@ impl PyProgram {
         Ok(PyProgram::new(detached(py, || Program::assemble(text))?))
     }
 
-    /// Returns text from which `assemble` makes this program again.
+    /// Returns the program as text, which `assemble` turns back into this program.
     fn disassemble(&self) -> Result<String> {
         guard(|| Ok(self.0.disassemble()))
     }
@@ -68,7 +68,7 @@ impl PyProgram {
                 format if format == Format::Ahyb.name() => {
                     fail!(Unsupported, "AHYB files are read, not written; use 'agpu'")
                 }
-                _ => fail!(InvalidArgument, "no format '{format}': adead, agpu, hex or text"),
+                _ => fail!(InvalidArgument, "format is '{format}'; it must be adead, agpu, hex or text"),
             })
         })?;
         Ok(PyBytes::new(py, &bytes))
@@ -113,7 +113,7 @@ impl PyProgram {
         match self.0.line(instruction) {
             Some(line) => Ok(line),
             None => {
-                let text = format!("instruction {instruction} of {}", self.0.len());
+                let text = format!("instruction is {instruction}; the program has {}", self.0.len());
                 Err(pyo3::exceptions::PyIndexError::new_err(text).into())
             }
         }

@@ -14,7 +14,7 @@ pub fn draw_units(py: Python<'_>, seed: u64, draw: u64, shape: &Bound<'_, PyAny>
     Ok(PyTensor(detached_copy(py, work(&dims), || Random::after(seed, draw).units(&dims))?))
 }
 
-/// Draws integers from `low` on, of `count` different ones, at most 2³².
+/// Draws integers from `low` to below `low + count`; `count` is at most 2³².
 #[pyfunction]
 #[pyo3(name = "_draw_integers")]
 pub fn draw_integers(
@@ -29,14 +29,14 @@ pub fn draw_integers(
     Ok(PyTensor(detached_copy(py, work(&dims), || Random::after(seed, draw).integers(low, count, &dims))?))
 }
 
-/// Draws an order of the numbers below `count`, as i64.
+/// Draws a permutation of the integers below `count`, as i64.
 #[pyfunction]
 #[pyo3(name = "_draw_order")]
 pub fn draw_order(py: Python<'_>, seed: u64, draw: u64, count: usize) -> Result<PyTensor> {
     Ok(PyTensor(detached_copy(py, work(&[count]), || Random::after(seed, draw).permutation(count))?))
 }
 
-/// As much work as copying so many bytes: small draws are not worth giving up the interpreter's lock.
+/// The bytes of a copy that costs as much. For small draws, releasing the GIL takes longer than the draw.
 fn work(dims: &[usize]) -> usize {
     dims.iter().fold(16usize, |all, &dim| all.saturating_mul(dim))
 }

@@ -310,7 +310,7 @@ impl PyStream {
         self.with(py, Stream::synchronize)
     }
 
-    /// Does as `synchronize`.
+    /// Does the same as `synchronize`.
     fn wait(&self, py: Python<'_>) -> Result<()> {
         self.synchronize(py)
     }
@@ -372,7 +372,7 @@ impl PyEvent {
         format!("Event({}, {state})", self.device)
     }
 
-    /// Waits until the stream has reached the event; `NotReadyError` if `seconds` were too short.
+    /// Waits until the stream has reached the event. `NotReadyError` if that takes longer than `seconds`.
     #[pyo3(signature = (seconds=None))]
     fn wait(&self, py: Python<'_>, seconds: Option<f64>) -> Result<()> {
         let most = match seconds.map(Duration::try_from_secs_f64).transpose() {

@@ -244,8 +244,8 @@ impl PyTensor {
         Ok(PyTensor(operations::run(py, default_context(py)?.get(), Op::Transpose, &Attrs::DEFAULT, &views)?))
     }
 
-    /// Returns the same values in another shape, without a copy. The number of elements must be equal; one dimension
-    /// may be -1, which is the rest.
+    /// Returns the same values in another shape, without a copy. The number of elements must be equal; one dimension may be -1, which
+    /// stands for the remaining elements.
     #[pyo3(signature = (*shape))]
     fn reshape(&self, shape: &Bound<'_, PyTuple>) -> Result<PyTensor> {
         let dims = match shape.len() {
@@ -255,9 +255,9 @@ impl PyTensor {
         Ok(PyTensor(self.0.reshape(&dims)?))
     }
 
-    /// Copies the values to a device of the default context, or of `ctx`, by its name. May return while the copy is in
-    /// progress. Clones and reshapes share the copy. Operations use it, and leave their results where they compute.
-    /// "cpu" does as `to_cpu()`.
+    /// Copies the values to a device of the default context, or of `ctx`, by its name. May return while the copy is in progress. Clones and
+    /// reshapes share the copy. Operations on the device use it, and their results stay on the device that computed them. "cpu" does the
+    /// same as `to_cpu()`.
     #[pyo3(signature = (device, *, ctx=None))]
     fn to(&self, py: Python<'_>, device: &str, ctx: Option<&Bound<'_, PyContext>>) -> Result<PyTensor> {
         let ctx = match ctx {
@@ -417,7 +417,7 @@ impl PyTensor {
             // Otherwise Python would compare identities.
             let kind = other.get_type().name()?;
             return Err(wrong_type(format!(
-                "a tensor is compared with tensors, arrays and numbers: make a Tensor of the {kind}"
+                "a tensor can be compared with tensors, arrays and numbers: make a Tensor of the {kind}"
             )));
         }
         or_not(py, self.operator(py, op, other, false))
@@ -444,8 +444,8 @@ impl PyTensor {
         }
     }
 
-    /// Returns a part, as NumPy does: integers, slices with steps, `...`, None, and arrays of bools or integers. An entry or a range
-    /// of the first axis is no copy: `x[0]`, `x[-1]`, `x[2:5]`.
+    /// Returns a part, as NumPy does: integers, slices with steps, `...`, None, and arrays of bools or integers. An entry or a range of the
+    /// first axis shares memory instead of being copied: `x[0]`, `x[-1]`, `x[2:5]`.
     fn __getitem__<'py>(slf: &Bound<'py, PyTensor>, index: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
         let (py, tensor) = (slf.py(), &slf.get().0);
         let part = match tensor.dims().first() {
@@ -523,7 +523,7 @@ impl PyTensor {
         or_not(py, self.under(py, other))
     }
 
-    /// Implements `**` and `pow(x, y)`, which has no modulus for tensors.
+    /// Implements `**` and `pow(x, y)`. A third argument, the modulus, is not supported.
     fn __pow__(
         &self,
         py: Python<'_>,

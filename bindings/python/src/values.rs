@@ -11,7 +11,7 @@ use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyTuple};
 use std::alloc::{Layout, alloc_zeroed};
 use std::ptr;
 
-/// A matrix that was packed for products with it: the b of `matmul`. `Context.pack` makes it. It never changes.
+/// A packed matrix, used as the b of `matmul`. `Context.pack` makes it. It never changes.
 #[pyclass(frozen, module = "adead", name = "Packed")]
 pub struct PyPacked(pub Packed);
 

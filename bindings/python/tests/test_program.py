@@ -49,7 +49,7 @@ def test_formats(programs):
         program.line(10**6)
     with pytest.raises(adead.UnsupportedError, match="AHYB"):
         program.encode("ahyb")
-    with pytest.raises(adead.InvalidArgumentError, match="no format"):
+    with pytest.raises(adead.InvalidArgumentError, match="format is 'elf'"):
         program.encode("elf")
     hybrid = adead.Program.load(programs / "hybrid.ahyb")
     assert hybrid.format == "ahyb" and isinstance(hybrid.symbols, dict)

@@ -92,7 +92,7 @@ fn icds(manifests: &[PathBuf]) -> Vec<Finding> {
             Ok(library) => Finding::ok("vulkan driver", format!("{} ({library})", manifest.display())),
             Err(why) => {
                 let todo = "install the driver again, or correct VK_DRIVER_FILES if it is set";
-                Finding::note("vulkan driver", format!("{} is no driver: {why}", manifest.display()), todo)
+                Finding::note("vulkan driver", format!("{} is not a usable driver: {why}", manifest.display()), todo)
             }
         })
         .collect()
@@ -113,7 +113,7 @@ fn nvidia(root: &Path) -> Option<Finding> {
         0 => None,
         count => {
             let todo = "install NVIDIA's driver (Debian: nvidia-driver, Ubuntu: 'ubuntu-drivers install'), and restart";
-            Some(Finding::problem("nvidia module", format!("{count} NVIDIA GPUs, and no driver is loaded"), todo))
+            Some(Finding::problem("nvidia module", format!("{count} NVIDIA GPUs, but no driver is loaded"), todo))
         }
     }
 }
@@ -123,9 +123,9 @@ fn cuda() -> Finding {
     let Some(library) = load(&[name]) else {
         let todo = "only NVIDIA GPUs need it; their driver installs it (in a container: --gpus all)";
         return if Path::new("/proc/driver/nvidia/version").exists() {
-            Finding::problem("cuda driver", format!("NVIDIA's module is loaded, and {name} is missing"), todo)
+            Finding::problem("cuda driver", format!("NVIDIA's module is loaded, but {name} is missing"), todo)
         } else {
-            Finding::ok("cuda driver", format!("{name} is not installed, and only NVIDIA GPUs need it"))
+            Finding::ok("cuda driver", format!("{name} is not installed; only NVIDIA GPUs need it"))
         };
     };
     type Init = unsafe extern "C" fn(u32) -> c_int;
@@ -149,7 +149,7 @@ fn cuda() -> Finding {
         // CUDA_ERROR_NO_DEVICE: the library is installed where there is no GPU.
         100 => Finding::ok("cuda driver", format!("{text}: no NVIDIA GPU")),
         status => {
-            let todo = "library and kernel module must have one version: restart after an update; see the lines on /dev/nvidia*";
+            let todo = "library and kernel module must have the same version: restart after an update; see the lines on /dev/nvidia*";
             Finding::problem("cuda driver", format!("{text}: cuInit fails with {status}: {why}"), todo)
         }
     }

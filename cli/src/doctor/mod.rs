@@ -148,7 +148,7 @@ fn gpus() -> Vec<Finding> {
                 }
                 Err(error) => {
                     let todo = format!(
-                        "update its driver, or hide it: ADEAD_VISIBLE_DEVICES names the GPUs to use, and not {}",
+                        "update its driver, or hide it: list the GPUs to use in ADEAD_VISIBLE_DEVICES, without {}",
                         info.id
                     );
                     Finding::problem("gpu", format!("{name} is refused: {}", error.message()), todo)
@@ -163,12 +163,12 @@ fn settings(device: &DeviceArgs) -> Vec<Finding> {
     let config = match Config::load() {
         Ok(config) => config,
         Err(error) => {
-            return vec![Finding::problem("configuration", error.message(), "correct the setting that the text names")];
+            return vec![Finding::problem("configuration", error.message(), "correct the setting named above")];
         }
     };
     let mut found = vec![Finding::ok("configuration", format!("the device is '{}'", config.device_name()))];
     for name in unknown_visible(&config) {
-        let text = format!("ADEAD_VISIBLE_DEVICES names '{name}', and this machine has no such GPU");
+        let text = format!("ADEAD_VISIBLE_DEVICES names '{name}', but this machine has no such GPU");
         found.push(Finding::note("configuration", text, "'adead info' lists the GPUs that are not hidden"));
     }
     let named = device.device.as_deref().filter(|name| !name.is_empty());
@@ -200,7 +200,7 @@ fn cache(config: &Config) -> Finding {
         Ok(()) => Finding::ok("cache folder", format!("{} is writable", folder.display())),
         Err(error) => {
             let text = format!("{} is not writable: {error}", folder.display());
-            let todo = "calibrations can't be kept: set ADEAD_CACHE_DIR to a folder that you may write";
+            let todo = "calibrations can't be kept: set ADEAD_CACHE_DIR to a writable folder";
             match config.cache_dir {
                 Some(_) => Finding::problem("cache folder", text, todo),
                 None => Finding::note("cache folder", text, todo),

@@ -42,7 +42,7 @@ pub fn page(it: &Comparison<'_>) -> String {
     it.columns.iter().for_each(|column| html += &parts(it, column));
     html += "</div>\n<h2>One run of each, in order</h2>\n<div class=\"plots\">\n";
     for column in &it.columns {
-        html += &timeline(&format!("{}: what was under way when", column.id), &column.once);
+        html += &timeline(&format!("{}: work and transfers over time", column.id), &column.once);
     }
     html += "</div>\n<h2>Measurements</h2>\n";
     html += &measurements(it);

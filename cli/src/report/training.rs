@@ -29,7 +29,8 @@ pub fn page(it: &Training<'_>) -> String {
         html += "<div class=\"plots\">\n";
         html += &loss_by_step(it);
         html += &by_epoch("Loss by epoch", it.epochs, &[("s0", |it| it.loss), ("s1", |it| it.held_out_loss)]);
-        html += &by_epoch("Accuracy by epoch, % of what was held out", it.epochs, &[("s1", |it| 100.0 * it.accuracy)]);
+        html +=
+            &by_epoch("Accuracy by epoch, % of the held-out samples", it.epochs, &[("s1", |it| 100.0 * it.accuracy)]);
         html += "</div>\n<h2>Epochs</h2>\n";
         html += &epochs(it.epochs);
     }

@@ -5,18 +5,17 @@ use adead_c_support::{fail, guard};
 use adead_core::contract::BlockFormat;
 use std::ffi::c_void;
 
-/// What a call returns, as in adead.h.
+/// The result of a call; see adead.h.
 type adead_status = i32;
-/// As in adead.h.
+/// The format of a block; see adead.h.
 type adead_block_format = i32;
 
-/// Writes `count` values as blocks of a format, such as `ADEAD_BLOCK_FORMAT_Q4_0`, and the number of the blocks' bytes to `*size`.
-/// `blocks` has room for `capacity` bytes; if it is NULL, only the number is written. Rows of a matrix may be written together: the
-/// result is what `adead_tensor_quantized_matmul` takes as a u8 tensor `[rows, bytes of a row]`. The same values give the same bytes
-/// everywhere.
+/// Writes `count` values as blocks of a format, such as `ADEAD_BLOCK_FORMAT_Q4_0`, and the number of the blocks' bytes to `*size`. `blocks`
+/// has room for `capacity` bytes; if it is NULL, only the number is written. A call may write several rows of a matrix. The result, as a u8
+/// tensor `[rows, bytes of a row]`, is an operand of `adead_tensor_quantized_matmul`. The same values give the same bytes on every machine.
 ///
-/// `shape_mismatch` if the values are not whole blocks, `invalid_argument` if there is too little room, and with the position for a
-/// value that is NaN or infinite and a block whose scale is beyond 65504.
+/// `shape_mismatch` if the values are not whole blocks. `invalid_argument` if the capacity is too small, and, with the position, for a
+/// value that is NaN or infinite and for a block whose scale is above 65504.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_quantize(
     values: *const f32,

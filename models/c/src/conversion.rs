@@ -6,39 +6,39 @@ use adead_models::convert::Conversion;
 use std::ffi::{c_char, c_void};
 use std::ptr::{null, null_mut};
 
-/// What a call returns, as in adead.h.
+/// The result of a call; see adead.h.
 type adead_status = i32;
 
-/// Sets how a model is converted. Start from `ADEAD_CONVERT_OPTIONS_INIT`. The functions must return: no longjmp and no C++ exception
-/// may leave them. Each gets `user`. The thread that calls the library calls them.
+/// Options of a conversion. Start from `ADEAD_CONVERT_OPTIONS_INIT`. The callbacks receive `user` and run in the calling thread. They must
+/// return: no longjmp and no C++ exception may leave them.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct adead_convert_options {
     /// `sizeof(adead_convert_options)`.
     pub struct_size: usize,
     /// How matrices are stored: "f32", "f16", "bf16", "q8_0", "q6_k", "q5_k", "q5_1", "q5_0", "q4_k", "q4_1", "q4_0", or llama.cpp's
-    /// mixtures "q4_k_m" and "q5_k_m". NULL stores them as a folder has them; a GGUF file needs a name.
+    /// mixtures "q4_k_m" and "q5_k_m". NULL keeps the types of a folder's tensors; for a GGUF file a name is required.
     pub kind: *const c_char,
-    /// Gets the number of values written so far, and of all of them. May be NULL. Returns 0 to go on; another number ends the
+    /// Receives the number of values written so far, and the total. May be NULL. Returns 0 to continue; any other number ends the
     /// conversion.
     pub progress: Option<unsafe extern "C" fn(user: *mut c_void, written: u64, all: u64) -> i32>,
-    /// Gets what the user should know, before the first value is written: tensors that are stored in another way, what a GGUF file
-    /// can't say. May be NULL. `text` is valid during the call.
+    /// Receives notes for the user before the first value is written: which tensors are stored in another type, and what a GGUF file can't
+    /// express. May be NULL. `text` is valid only during the call.
     pub note: Option<unsafe extern "C" fn(user: *mut c_void, text: *const c_char)>,
-    /// Passed to the functions.
+    /// Passed to the callbacks.
     pub user: *mut c_void,
 }
 
-// SAFETY: as asked; a pointer may have any bits, because it is checked when it is used, and the functions are the caller's word.
+// SAFETY: as `Growing` requires; a pointer may have any bits, because it is checked before use, and the caller vouches for the callbacks.
 growing!(unsafe adead_convert_options, 40);
 
-/// Writes a model as the GGUF file `file`. `model` is a folder of Hugging Face, such as SmolLM2-135M-Instruct, or a GGUF file, which is
-/// read into memory. `opts` may be NULL. The file appears when it is complete, and then replaces a file of that name. The same model
-/// gives the same bytes everywhere.
+/// Writes a model as the GGUF file `file`. `model` is a folder in Hugging Face's layout, such as SmolLM2-135M-Instruct, or a GGUF file,
+/// which is read into memory. `opts` may be NULL. The file appears only when it is complete, and replaces a file of that name. The same
+/// model gives the same bytes on every machine.
 ///
-/// `io` if a file is missing, can't be read or can't be written; `invalid_argument` and `shape_mismatch` for a malformed one;
-/// `unsupported` for a model of another kind; `invalid_argument` for an unknown kind of values, a GGUF file without a kind, and with
-/// the tensor for values that the kind can't hold; `not_ready` if `progress` ended it.
+/// `io` if a file is missing, can't be read or can't be written. `invalid_argument` or `shape_mismatch` for a malformed file. `unsupported`
+/// for a model of another kind. `invalid_argument` for an unknown `kind`, for a GGUF file without a `kind`, and, with the tensor's name,
+/// for values that the kind can't represent. `not_ready` if `progress` ended the conversion.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_convert(
     model: *const c_char,
@@ -55,7 +55,7 @@ pub unsafe extern "C" fn adead_convert(
         let conversion = Conversion::from_path(model, kind)?;
         if let Some(told) = opts.note {
             for note in conversion.notes() {
-                // SAFETY: the caller's function, called as it is described.
+                // SAFETY: the caller's callback, called as documented.
                 unsafe { told(opts.user, c_text(note).as_ptr()) };
             }
         }

@@ -9,18 +9,17 @@ use adead_core::Context;
 use adead_models::SentenceEncoder;
 use std::ffi::{CString, c_char};
 
-/// What a call returns, as in adead.h.
+/// The result of a call; see adead.h.
 type adead_status = i32;
 
-/// Embeds sentences with a model of sentence-transformers (tokenizer, network, pooling) on a device. It never changes, so threads may
-/// share one.
+/// A model in sentence-transformers' format (tokenizer, network, pooling), opened for a device, that embeds sentences. It never changes, so
+/// threads may share one.
 pub struct adead_sentence_encoder {
     pub(crate) encoder: SentenceEncoder,
     device: CString,
 }
 
-/// Opens the folder of a model, such as all-MiniLM-L6-v2, for a device. `device` and `opts` are those of `adead_context_open`; either
-/// may be NULL.
+/// Opens a model's folder, such as all-MiniLM-L6-v2, for a device. `device` and `opts` are as for `adead_context_open`; either may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_sentence_encoder_open(
     folder: *const c_char,
@@ -39,7 +38,7 @@ pub unsafe extern "C" fn adead_sentence_encoder_open(
     })
 }
 
-/// "cpu", "cuda:0", or several with commas between them.
+/// Returns the device's id, such as "cpu" or "cuda:0"; several devices are separated by commas.
 fn device_name(context: &Context) -> String {
     if context.dispatcher().is_hybrid() {
         return context.devices().into_iter().map(|info| info.id).collect::<Vec<_>>().join(",");
@@ -47,7 +46,7 @@ fn device_name(context: &Context) -> String {
     context.device_info().id.clone()
 }
 
-/// Releases an encoder. NULL is allowed.
+/// Destroys an encoder; NULL is allowed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_sentence_encoder_destroy(encoder: *mut adead_sentence_encoder) {
     // SAFETY: `open` made it, and the caller gives it up.
@@ -68,7 +67,7 @@ pub unsafe extern "C" fn adead_sentence_encoder_width(
     })
 }
 
-/// Returns the maximum number of tokens of a sentence, with the special ones at its ends. Later tokens have no effect.
+/// Returns the most tokens of a sentence, including the special tokens at its ends. Later tokens are ignored.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_sentence_encoder_max_tokens(
     encoder: *const adead_sentence_encoder,
@@ -82,7 +81,7 @@ pub unsafe extern "C" fn adead_sentence_encoder_max_tokens(
     })
 }
 
-/// Returns the encoder's device: "cpu", "cuda:0", or several, separated by commas. The text is valid as long as the encoder.
+/// Returns the encoder's device: "cpu", "cuda:0", or several, separated by commas. The text lives as long as the encoder.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_sentence_encoder_device(
     encoder: *const adead_sentence_encoder,
@@ -96,15 +95,14 @@ pub unsafe extern "C" fn adead_sentence_encoder_device(
     })
 }
 
-/// Embeds `count` sentences. Writes a row of `adead_sentence_encoder_width` values for each sentence, in their order, to `rows`, which
-/// has room for `capacity` values.
+/// Embeds `count` sentences. Writes a row of `adead_sentence_encoder_width` values for each sentence, in order, to `rows`, which has room
+/// for `capacity` values.
 ///
-/// `sentences` has a UTF-8 text for each sentence, and `lengths` the number of its bytes. If `lengths` is NULL, texts end with NUL. If
-/// `truncated` is not NULL, it receives `count` bytes: 1 for a sentence with more tokens than the model accepts, whose first tokens
-/// were used, else 0. `opts` may be NULL.
+/// `sentences` points to a UTF-8 text for each sentence, and `lengths` to its number of bytes. If `lengths` is NULL, the texts end with
+/// NUL. If `truncated` is not NULL, it receives `count` bytes: 1 for a truncated sentence, which has more tokens than the model
+/// accepts; else 0. `opts` may be NULL.
 ///
-/// `invalid_argument` if `rows` is too small, if a batch has 0 sentences, and, with the number of the sentence, if a text is not
-/// UTF-8.
+/// `invalid_argument` if `rows` is too small, if the batch size is 0, and, with the sentence's number, if a text is not UTF-8.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_sentence_encoder_encode(
     encoder: *const adead_sentence_encoder,

@@ -5,15 +5,15 @@ use adead_c_support::{guard, guard_destroy};
 use adead_models::text::{Finish, Generation, TextStream};
 use std::ffi::c_char;
 
-/// What a call returns, as in adead.h.
+/// The result of a call; see adead.h.
 type adead_status = i32;
 
 /// Why a text ended, one of `ADEAD_FINISH_...`.
 pub type adead_finish = i32;
 
-/// A generated text with its tokens.
+/// A generated text and its tokens.
 pub struct adead_generation {
-    /// UTF-8, with a NUL behind it.
+    /// UTF-8, followed by a NUL.
     text: Vec<u8>,
     tokens: Vec<u32>,
     finish: adead_finish,
@@ -21,7 +21,7 @@ pub struct adead_generation {
 }
 
 impl adead_generation {
-    /// What a stream has generated so far; `text` is what its pieces were.
+    /// Returns what a stream has generated so far. `text` is the concatenation of its pieces.
     pub(crate) fn new(stream: &TextStream, text: &str) -> adead_generation {
         adead_generation {
             text: with_nul(text),
@@ -43,12 +43,12 @@ impl From<Generation> for adead_generation {
     }
 }
 
-/// The bytes of a text, with a NUL behind them.
+/// Returns the bytes of a text, followed by a NUL.
 pub(crate) fn with_nul(text: &str) -> Vec<u8> {
     [text.as_bytes(), b"\0"].concat()
 }
 
-/// The constants of the header.
+/// The header's constants.
 fn number(finish: Option<Finish>) -> adead_finish {
     match finish {
         None => 0,
@@ -59,15 +59,15 @@ fn number(finish: Option<Finish>) -> adead_finish {
     }
 }
 
-/// Releases a generated text. NULL is allowed.
+/// Destroys a generation; NULL is allowed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_generation_destroy(generation: *mut adead_generation) {
     // SAFETY: this library made it, and the caller gives it up.
     unsafe { guard_destroy(generation) }
 }
 
-/// Returns the text, without the prompt, and the number of its bytes, which may be NULL. It is UTF-8, ends with NUL and is valid as
-/// long as the generation.
+/// Returns the text, without the prompt, and its number of bytes. `length` may be NULL. The text is UTF-8, ends with NUL and lives as long
+/// as the generation.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_generation_text(
     generation: *const adead_generation,
@@ -86,8 +86,8 @@ pub unsafe extern "C" fn adead_generation_text(
     })
 }
 
-/// Returns the tokens, and their number. If a token ended the text, it is the last one. Tokens of a stop text are among them. They are
-/// valid as long as the generation.
+/// Returns the tokens and their number. A token that ended the text is included, as the last one. The tokens of a stop text are also
+/// included. They live as long as the generation.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_generation_tokens(
     generation: *const adead_generation,

@@ -6,10 +6,10 @@ use adead_c_support::{c_text, guard, guard_destroy};
 use adead_models::TextGenerator;
 use std::ffi::{CString, c_char};
 
-/// What a call returns, as in adead.h.
+/// The result of a call; see adead.h.
 type adead_status = i32;
 
-/// Generates text with a model in a GGUF file. It never changes, so threads may share one.
+/// A language model from a GGUF file, opened for a device, that generates text. It never changes, so threads may share one.
 pub struct adead_text_generator {
     pub(crate) generator: TextGenerator,
     device: CString,
@@ -17,8 +17,8 @@ pub struct adead_text_generator {
 
 /// Opens a model in a GGUF file. `opts` may be NULL.
 ///
-/// `io` if the file can't be read; `invalid_argument`, `dtype_mismatch` and `shape_mismatch` if it is malformed; `unsupported` for a
-/// model of another kind; `invalid_argument` for a context length above the model's.
+/// `io` if the file can't be read. `invalid_argument`, `dtype_mismatch` or `shape_mismatch` if it is malformed. `unsupported` for a model
+/// of another kind. `invalid_argument` for a context length above the model's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_text_generator_open(
     path: *const c_char,
@@ -41,7 +41,7 @@ pub unsafe extern "C" fn adead_text_generator_open(
     })
 }
 
-/// Releases a generator. NULL is allowed. Its streams and generations stay valid.
+/// Destroys a generator; NULL is allowed. Its streams and generations stay valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_text_generator_destroy(generator: *mut adead_text_generator) {
     // SAFETY: `open` made it, and the caller gives it up.
@@ -62,7 +62,7 @@ pub unsafe extern "C" fn adead_text_generator_context_length(
     })
 }
 
-/// Returns the number of different tokens.
+/// Returns the number of tokens in the vocabulary.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_text_generator_vocabulary(
     generator: *const adead_text_generator,
@@ -104,7 +104,7 @@ pub unsafe extern "C" fn adead_text_generator_has_chat_template(
     })
 }
 
-/// Returns the generator's device: "cpu" or "cuda:0". The text is valid as long as the generator.
+/// Returns the generator's device: "cpu" or "cuda:0". The text lives as long as the generator.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_text_generator_device(
     generator: *const adead_text_generator,

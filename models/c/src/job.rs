@@ -1,4 +1,4 @@
-//! Training jobs: files that say what to train.
+//! Training jobs: files that describe a training.
 
 use adead_c_support::context::{adead_context_options, open};
 use adead_c_support::pointers::{fixed, growing, optional_text, options, report, text};
@@ -7,32 +7,32 @@ use adead_models::train::{Event, Job, RunOptions, connect, hash, patience};
 use std::ffi::{c_char, c_void};
 use std::ptr::{null, null_mut};
 
-/// What a call returns, as in adead.h.
+/// The result of a call; see adead.h.
 type adead_status = i32;
 
-/// What a job tells as it goes on: a step was made, or an epoch is over. Later versions add fields at the end.
+/// A progress event: a step is done, or an epoch has ended. Later versions add fields at the end.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct adead_train_event {
-    /// 1 if an epoch is over, 0 after a step.
+    /// 1 if an epoch has ended, 0 after a step.
     pub epoch_is_over: i32,
-    /// The epoch, from 1 on.
+    /// The epoch; the first one is 1.
     pub epoch: u32,
     /// The number of steps so far.
     pub step: u64,
-    /// All steps of the job.
+    /// The total number of steps of the job.
     pub steps: u64,
     /// The loss of the step's batch, or the mean loss of the epoch's batches.
     pub loss: f64,
-    /// The mean loss of the samples that are held out; NaN after a step.
+    /// The mean loss of the held-out samples; NaN after a step.
     pub held_out_loss: f64,
-    /// The part of them whose most likely class is the right one; NaN after a step.
+    /// The fraction of held-out samples whose most likely class is correct; NaN after a step.
     pub accuracy: f64,
-    /// The duration of the epoch with its measurement; NaN after a step.
+    /// Seconds that the epoch took, including the measurement; NaN after a step.
     pub seconds: f64,
 }
 
-/// Sets how a job runs. Start from `ADEAD_TRAIN_OPTIONS_INIT`.
+/// Options of a job. Start from `ADEAD_TRAIN_OPTIONS_INIT`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct adead_train_options {
@@ -40,20 +40,20 @@ pub struct adead_train_options {
     pub struct_size: usize,
     /// Whether the job continues from its checkpoint, if there is one: 0 or 1.
     pub resume: i32,
-    /// The number of epochs; 0 takes the job's.
+    /// The number of epochs; 0 takes the number from the job's file.
     pub epochs: u32,
-    /// The rank of this process, as `adead_trainer_join` takes it. NULL trains alone.
+    /// This process's rank, in the form that `adead_trainer_join` takes. NULL trains without other processes.
     pub ranks: *const c_char,
-    /// How many seconds a rank may take to come, and to compute its part of a step.
+    /// The most seconds that a rank may take to connect, and to compute its part of a step.
     pub patience: f64,
-    /// Gets each event, which is valid during the call. May be NULL. Returns 0 to go on; another number ends the job. The thread that
-    /// called the library calls it. It must return: no longjmp and no C++ exception may leave it.
+    /// Receives each event, which is valid only during the call. May be NULL. Returns 0 to continue; any other number ends the job. It runs
+    /// in the calling thread. It must return: no longjmp and no C++ exception may leave it.
     pub progress: Option<unsafe extern "C" fn(user: *mut c_void, event: *const adead_train_event) -> i32>,
     /// Passed to `progress`.
     pub user: *mut c_void,
 }
 
-// SAFETY: as asked; a pointer may have any bits, because it is checked when it is used, and the function is the caller's word.
+// SAFETY: as `Growing` requires; a pointer may have any bits, because it is checked before use, and the caller vouches for the callbacks.
 growing!(unsafe adead_train_options, 48);
 
 /// What a job gave. Set `struct_size` to `sizeof(adead_train_outcome)` before the call.
@@ -62,11 +62,11 @@ growing!(unsafe adead_train_options, 48);
 pub struct adead_train_outcome {
     /// `sizeof(adead_train_outcome)`.
     pub struct_size: usize,
-    /// The number of steps, those before a checkpoint included.
+    /// The number of steps, including those before a checkpoint.
     pub steps: u64,
-    /// The mean loss of the samples that are held out, after the last epoch of this run. NaN if it had none, or on a rank above 0.
+    /// The mean loss of the held-out samples after the last epoch of this run. NaN if no epoch ran, and on ranks above 0.
     pub held_out_loss: f64,
-    /// The part of them whose most likely class is the right one. NaN as above.
+    /// The fraction of held-out samples whose most likely class is correct. NaN in the same cases.
     pub accuracy: f64,
     /// The SHA-256 of the parameters, as `adead_trainer_sha256` writes it.
     pub sha256: [c_char; 72],
@@ -74,13 +74,13 @@ pub struct adead_train_outcome {
     pub device: [c_char; 64],
 }
 
-// SAFETY: as asked.
+// SAFETY: as `Growing` requires.
 growing!(unsafe adead_train_outcome, 168);
 
-/// Trains what a job's file says: a TOML file, which docs/training.md describes. `device` and `context` are those of
-/// `adead_context_open`; each of `device`, `context` and `opts` may be NULL.
+/// Runs a training job from a TOML file, whose format docs/training.md describes. `device` and `context` are as for `adead_context_open`.
+/// `device`, `context` and `opts` may be NULL.
 ///
-/// `io` and `invalid_argument` for a job, data or a checkpoint that can't be read or is malformed; `not_ready` if `progress` ended it.
+/// `io` or `invalid_argument` if the job, its data or a checkpoint can't be read or is malformed. `not_ready` if `progress` ended the job.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_train_job(
     path: *const c_char,
@@ -106,7 +106,7 @@ pub unsafe extern "C" fn adead_train_job(
         let resume = match opts.resume {
             0 => false,
             1 => true,
-            other => fail!(InvalidArgument, "resume is {other}; it is 0 or 1"),
+            other => fail!(InvalidArgument, "resume is {other}; it must be 0 or 1"),
         };
         let patience = patience(opts.patience)?;
         let mut job = Job::read(path)?;
@@ -145,7 +145,7 @@ pub unsafe extern "C" fn adead_train_job(
                     seconds: it.took.as_secs_f64(),
                 },
             };
-            // SAFETY: the caller's function, called as it is described.
+            // SAFETY: the caller's callback, called as documented.
             if opts.progress.is_some_and(|told| unsafe { told(opts.user, &event) } != 0) {
                 fail!(NotReady, "progress ended the job at step {step} of {steps}");
             }

@@ -1,12 +1,11 @@
-//! `libadead_models.so`: models for C: sentence encoders, text generators and training. `include/adead/models.h` is generated from the comments and
-//! signatures here by `tests/header.rs`; docs/sentences.md and
-//! docs/text-generation.md are the guides.
+//! `libadead_models.so`: models for C: sentence encoders, text generators and training. `include/adead/models.h` is generated from the
+//! comments and signatures here by `tests/header.rs`. docs/sentences.md and docs/text-generation.md are the guides.
 //!
-//! As in `adead-c` nothing is decided here: a function turns pointers into values, calls the crate `adead-models` inside `guard` and
-//! writes its outputs when the call succeeded.
+//! Like `adead-c`, this crate decides nothing: a function turns pointers into values, calls the crate `adead-models` inside `guard`, and
+//! writes its outputs if the call succeeded.
 
 #![allow(non_camel_case_types)]
-// What every function asks of its caller is said once, at the top of include/adead.h.
+// The top of include/adead.h states once what every function requires of its caller.
 #![allow(clippy::missing_safety_doc)]
 
 mod blocks;

@@ -5,19 +5,19 @@ use adead_c_support::pointers::{growing, options};
 use adead_core::Result;
 use adead_models::EncodeOptions;
 
-/// Sets how sentences are batched. No choice changes a bit of a result. Start from `ADEAD_ENCODE_OPTIONS_INIT`.
+/// Options of batches of sentences. They don't change any bit of a result. Start from `ADEAD_ENCODE_OPTIONS_INIT`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct adead_encode_options {
     /// `sizeof(adead_encode_options)`.
     pub struct_size: usize,
-    /// The maximum number of sentences in a batch. With `ADEAD_BATCH_AUTO` the device decides.
+    /// The most sentences in a batch. `ADEAD_BATCH_AUTO` chooses what suits the device.
     pub batch: usize,
-    /// Whether sentences of a batch are padded to the longest one: 0 or 1. With -1 the device decides.
+    /// Whether a batch's sentences are padded to the longest one: 0 or 1. -1 chooses what suits the device.
     pub padded: i32,
 }
 
-// SAFETY: as asked.
+// SAFETY: as `Growing` requires.
 growing!(unsafe adead_encode_options, 24);
 
 /// `ADEAD_BATCH_AUTO` of the header.
@@ -32,7 +32,7 @@ pub(crate) unsafe fn encode_options(opts: *const adead_encode_options) -> Result
         -1 => None,
         0 => Some(false),
         1 => Some(true),
-        other => fail!(InvalidArgument, "padded is {other}; it is 0, 1, or -1 for what suits the device"),
+        other => fail!(InvalidArgument, "padded is {other}; it must be 0, 1, or -1 for what suits the device"),
     };
     Ok(EncodeOptions { batch: Some(opts.batch).filter(|&batch| batch != AUTO), padded })
 }

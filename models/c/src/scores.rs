@@ -1,4 +1,4 @@
-//! Text as tokens, and what a model says about them.
+//! Tokens, and the probabilities and hidden states that a model computes for them.
 
 use crate::generator::adead_text_generator;
 use adead_c_support::pointers::{Out, array, array_mut, reference, text};
@@ -6,14 +6,14 @@ use adead_c_support::{fail, guard};
 use adead_core::Result;
 use std::ffi::c_char;
 
-/// What a call returns, as in adead.h.
+/// The result of a call; see adead.h.
 type adead_status = i32;
 
-/// Turns a text into tokens, and writes their number to `*count`. `tokens` has room for `capacity` of them; if it is NULL, only the
-/// number is written. The text of a special token, such as `<|im_start|>`, becomes that token. A first token (bos) and a last one
-/// (eos) are added if the model's file says so.
+/// Converts a text to tokens, and writes their number to `*count`. `tokens` has room for `capacity` of them; if it is NULL, only the number
+/// is written. The text of a special token, such as `<|im_start|>`, becomes that token. A first token (bos) and a last one (eos) are added
+/// if the model's file requires them.
 ///
-/// `invalid_argument` if there is too little room.
+/// `invalid_argument` if the capacity is too small.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_text_tokenize(
     generator: *const adead_text_generator,
@@ -37,11 +37,11 @@ pub unsafe extern "C" fn adead_text_tokenize(
     })
 }
 
-/// Turns `count` tokens into text, and writes the number of its bytes, without the NUL behind them, to `*length`. `text` has room for
-/// `capacity` bytes, the NUL included; if it is NULL, only the number is written. Special tokens have no text. Bytes that are not
-/// UTF-8 become U+FFFD.
+/// Converts `count` tokens to text, and writes its number of bytes, without the NUL at its end, to `*length`. `text` has room for
+/// `capacity` bytes, including the NUL; if it is NULL, only the number is written. Special tokens have no text. Bytes that are not UTF-8
+/// become U+FFFD.
 ///
-/// `invalid_argument` if there is too little room.
+/// `invalid_argument` if the capacity is too small.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_text_detokenize(
     generator: *const adead_text_generator,
@@ -68,8 +68,8 @@ pub unsafe extern "C" fn adead_text_detokenize(
     })
 }
 
-/// Writes the perplexity of a text to `*out`: e to the mean of the negative logarithms of the probabilities of its tokens, without the
-/// first. A text that exceeds the context length is cut into parts of that length, which don't see each other.
+/// Writes the perplexity of a text to `*out`: e to the power of the mean negative log probability of its tokens, except the first. A text
+/// above the context length is cut into parts of that length, which don't see each other.
 ///
 /// `invalid_argument` for a text with fewer than two tokens.
 #[unsafe(no_mangle)]
@@ -87,11 +87,11 @@ pub unsafe extern "C" fn adead_text_perplexity(
     })
 }
 
-/// Writes the logarithm of the probability of each of `count` tokens but the first, given those before it: `count` - 1 values.
-/// `logprobs` has room for `capacity` values.
+/// Writes the log probability of each of `count` tokens except the first, given the tokens before it: `count` - 1 values. `logprobs` has
+/// room for `capacity` values.
 ///
-/// `invalid_argument` if there is too little room, without a token, for more tokens than the context length, and for a token outside
-/// the vocabulary.
+/// `invalid_argument` if the capacity is too small, for no tokens, for more tokens than the context length, and for a token outside the
+/// vocabulary.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_text_logprobs(
     generator: *const adead_text_generator,
@@ -110,10 +110,10 @@ pub unsafe extern "C" fn adead_text_logprobs(
     })
 }
 
-/// Writes the embedding of a text, `adead_text_generator_width` values: the mean of its tokens' last hidden states. `values` has room
-/// for `capacity` values. The embeddings of a sentence encoder say more about the meaning of a text.
+/// Writes the embedding of a text: the mean of its tokens' last hidden states, `adead_text_generator_width` values. `values` has room for
+/// `capacity` values. A sentence encoder's embeddings represent the meaning of a text better.
 ///
-/// `invalid_argument` if there is too little room, and for a text without tokens or with more than the context length.
+/// `invalid_argument` if the capacity is too small, and for a text without tokens or with more than the context length.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_text_embed(
     generator: *const adead_text_generator,
@@ -135,7 +135,7 @@ fn bytes_of(values: &[f32]) -> Vec<u8> {
     values.iter().flat_map(|value| value.to_ne_bytes()).collect()
 }
 
-/// Checks that there is room for so many elements.
+/// Checks that an array has room for `wanted` elements.
 fn room(wanted: usize, capacity: usize, name: &str) -> Result<()> {
     if wanted > capacity {
         fail!(InvalidArgument, "{name} has room for {capacity}; {wanted} are needed");

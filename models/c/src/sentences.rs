@@ -1,16 +1,16 @@
-//! Sentences as C has them.
+//! Sentences as C passes them.
 
 use adead_c_support::fail;
 use adead_c_support::pointers::array;
 use adead_core::Result;
 use std::ffi::{CStr, c_char};
 
-/// The text of sentence `number`, of so many bytes or up to a NUL.
+/// Returns the text of sentence `number`, which has a length or ends with NUL.
 ///
 /// # Safety
-/// `text` is NULL, or points to `length` bytes, or to a text that ends with NUL, which nobody writes during `'a`.
+/// `text` is NULL, or points to `length` bytes, or to a text that ends with NUL, which nothing writes during `'a`.
 pub(crate) unsafe fn text_of<'a>(text: *const c_char, length: Option<usize>, number: u64) -> Result<&'a str> {
-    // An empty text may be anywhere.
+    // An empty text may have any address.
     if text.is_null() && length != Some(0) {
         fail!(InvalidArgument, "sentence {number} is NULL");
     }

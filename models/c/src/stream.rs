@@ -10,25 +10,25 @@ use adead_models::{EmbeddingPart, Embeddings};
 use std::ffi::{c_char, c_void};
 use std::ptr::null;
 
-/// What a call returns, as in adead.h.
+/// The result of a call; see adead.h.
 type adead_status = i32;
 
-/// Says where sentences come from and where rows go. Start from `ADEAD_SENTENCE_STREAM_INIT`. The functions must return: no longjmp
-/// and no C++ exception may leave them. Each gets `user`.
+/// The source and the consumer of a stream of sentences. Start from `ADEAD_SENTENCE_STREAM_INIT`. The callbacks receive `user`. They must
+/// return: no longjmp and no C++ exception may leave them.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct adead_sentence_stream {
     /// `sizeof(adead_sentence_stream)`.
     pub struct_size: usize,
-    /// Passed to the functions.
+    /// Passed to the callbacks.
     pub user: *mut c_void,
-    /// Gives the next sentence: returns 1 and sets `*text`, which must stay valid until the next call, and `*length` to its bytes.
-    /// For a text that ends with NUL, it leaves `*length` unchanged. Returns 0 at the end, and another number if it failed. The
-    /// library calls it from its own thread, ahead of `take`.
+    /// Provides the next sentence: sets `*text`, which must stay valid until the next call, and `*length`, its number of bytes, and returns
+    /// 1. For a text that ends with NUL it leaves `*length` unchanged. Returns 0 at the end of the stream, and any other number on failure.
+    /// It runs in the library's own thread, ahead of `take`.
     pub next: Option<unsafe extern "C" fn(user: *mut c_void, text: *mut *const c_char, length: *mut usize) -> i32>,
-    /// Takes the next `count` rows, in the order of the sentences. `first` is the number of the first row's sentence, from 0.
-    /// `truncated` has `count` bytes: 1 for a truncated sentence, else 0. Both arrays are valid during the call. Returns 0 to go
-    /// on; another number ends the stream. The thread that called the library calls it.
+    /// Takes the next `count` rows, in the order of the sentences. `first` is the number of the first row's sentence, counted from 0.
+    /// `truncated` has `count` bytes: 1 for a truncated sentence, else 0. Both arrays are valid only during the call. Returns 0 to
+    /// continue; any other number ends the stream. It runs in the calling thread.
     pub take: Option<
         unsafe extern "C" fn(
             user: *mut c_void,
@@ -38,24 +38,24 @@ pub struct adead_sentence_stream {
             count: usize,
         ) -> i32,
     >,
-    /// Gets the number of sentences computed so far, including those whose rows come next. May be NULL. Returns 0 to go on, as
-    /// `take` does, and runs in the same thread.
+    /// Receives the number of sentences computed so far, including the rows that `take` receives next. May be NULL. Returns 0 to continue,
+    /// and runs in the calling thread, as `take` does.
     pub progress: Option<unsafe extern "C" fn(user: *mut c_void, computed: u64) -> i32>,
 }
 
-// SAFETY: as asked; the functions are the caller's word.
+// SAFETY: as `Growing` requires; the caller vouches for the callbacks.
 growing!(unsafe adead_sentence_stream, 40);
 
-/// The length of a text that ends with NUL.
+/// The `length` of a text that ends with NUL.
 const UP_TO_NUL: usize = usize::MAX;
 
-/// Sentences from `next`, in the thread that takes them.
+/// The sentences that `next` provides, in the library's thread that calls it.
 struct Source {
     stream: adead_sentence_stream,
     given: u64,
 }
 
-// SAFETY: the caller's functions are told to be called from a thread of the library's own, with `user`.
+// SAFETY: the documentation says that a thread of the library calls the callbacks with `user`.
 unsafe impl Send for Source {}
 
 impl Iterator for Source {
@@ -63,12 +63,12 @@ impl Iterator for Source {
 
     fn next(&mut self) -> Option<Result<String>> {
         let (next, mut text, mut length) = (self.stream.next?, null(), UP_TO_NUL);
-        // SAFETY: the caller's function, called as it is described.
+        // SAFETY: the caller's callback, called as documented.
         match unsafe { next(self.stream.user, &mut text, &mut length) } {
             0 => None,
             1 => {
                 let length = Some(length).filter(|&length| length != UP_TO_NUL);
-                // SAFETY: `next` vouches for what it gave, until it is called again.
+                // SAFETY: `next` vouches for its text until it is called again.
                 let text = unsafe { text_of(text, length, self.given) };
                 self.given += 1;
                 Some(text.map(String::from))
@@ -81,12 +81,12 @@ impl Iterator for Source {
     }
 }
 
-/// Embeds the sentences of a stream as they come, and passes rows to `take` in the same order. `*count` receives the number of rows
-/// that `take` got. A few thousand sentences are in memory at once. `opts` may be NULL.
+/// Embeds the sentences of a stream as they arrive, and passes the rows to `take` in the same order. `*count` receives the number of rows
+/// that `take` received. A few thousand sentences are in memory at once. `opts` may be NULL.
 ///
-/// A stream that `take` or `progress` ends is no error. `io` if `next` failed; `invalid_argument`, with the number of the sentence, for
-/// a text that is not UTF-8. Then `take` may not have got every row before that sentence. The call waits for a running `next`; after
-/// it returns, the library calls no function of the stream.
+/// It is not an error if `take` or `progress` ends the stream. `io` if `next` failed. `invalid_argument`, with the sentence's number, for a
+/// text that is not UTF-8. In both cases `take` may not have received all rows before that sentence. The call waits for a running `next`;
+/// after it returns, the library calls no callback of the stream.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_sentence_encoder_batch_embed(
     encoder: *const adead_sentence_encoder,
@@ -115,7 +115,7 @@ pub unsafe extern "C" fn adead_sentence_encoder_batch_embed(
         let result = encoder.batch_embed(Source { stream, given: 0 }, &opts, |part| {
             let answer = match part {
                 EmbeddingPart::Progress(computed) => stream.progress.map_or(0, |told| {
-                    // SAFETY: the caller's function, called as it is described.
+                    // SAFETY: the caller's callback, called as documented.
                     unsafe { told(stream.user, computed) }
                 }),
                 EmbeddingPart::Rows { first, rows } => {
@@ -136,7 +136,7 @@ pub unsafe extern "C" fn adead_sentence_encoder_batch_embed(
     })
 }
 
-/// 1 for each row whose sentence was cut, else 0.
+/// Returns 1 for each row whose sentence was truncated, else 0.
 fn flags(rows: &Embeddings) -> Vec<u8> {
     let mut flags = vec![0; rows.len()];
     rows.truncated().iter().for_each(|&row| flags[row] = 1);

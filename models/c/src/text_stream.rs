@@ -1,4 +1,4 @@
-//! Text as it is generated: streams that the caller pulls, and calls that pass pieces to a function.
+//! Text as it is generated: streams from which the caller takes pieces, and calls that pass pieces to a callback.
 
 use crate::generation::{adead_generation, with_nul};
 use crate::generator::adead_text_generator;
@@ -10,22 +10,22 @@ use adead_models::text::{Message, TextStream};
 use std::ffi::{c_char, c_void};
 use std::ptr::null;
 
-/// What a call returns, as in adead.h.
+/// The result of a call; see adead.h.
 type adead_status = i32;
 
 /// A message of a conversation.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct adead_message {
-    /// The speaker: "system", "user" or "assistant", or another name that the model's chat template knows.
+    /// The speaker: "system", "user", "assistant", or another role that the model's chat template accepts.
     pub role: *const c_char,
     /// The text.
     pub content: *const c_char,
 }
 
-/// Takes the next piece of a text: UTF-8 of `length` bytes, followed by NUL, valid during the call. A piece is not empty, ends between
-/// characters and may have several tokens. Returns 0 to go on; another number ends the text. It must return: no longjmp and no C++
-/// exception may leave it.
+/// Receives the next piece of a text: `length` bytes of UTF-8, followed by NUL, valid only during the call. A piece is not empty, ends
+/// between characters and may have several tokens. Returns 0 to continue; any other number ends the text. It must return: no longjmp and no
+/// C++ exception may leave it.
 pub type adead_text_piece = Option<unsafe extern "C" fn(user: *mut c_void, text: *const c_char, length: usize) -> i32>;
 
 /// A text that is generated piece by piece. One thread at a time may use it.
@@ -33,7 +33,7 @@ pub struct adead_text_stream {
     stream: TextStream,
     /// All pieces so far.
     text: String,
-    /// The last one, with a NUL behind it.
+    /// The last piece, followed by a NUL.
     piece: Vec<u8>,
 }
 
@@ -54,10 +54,10 @@ impl adead_text_stream {
         adead_generation::new(&self.stream, &self.text)
     }
 
-    /// Passes pieces to a function until it wants no more.
+    /// Passes pieces to a callback until it ends the text.
     fn run(&mut self, piece: adead_text_piece, user: *mut c_void) -> Result<()> {
         while let Some(text) = self.next()? {
-            // SAFETY: the caller's function, called as it is described.
+            // SAFETY: the caller's callback, called as documented.
             if piece.is_some_and(|take| unsafe { take(user, text.as_ptr().cast(), text.len() - 1) } != 0) {
                 break;
             }
@@ -81,8 +81,8 @@ unsafe fn messages_of(messages: *const adead_message, count: usize) -> Result<Ve
     messages.iter().enumerate().map(each).collect()
 }
 
-/// Generates the text that follows a prompt, and passes pieces to `piece` as they come, in this thread. `opts`, `piece` and `out` may
-/// be NULL. `*out` receives the whole text. If `piece` ended it, this is no error, and `adead_generation_finish` is
+/// Generates the text that follows a prompt, and passes pieces to `piece` as they are computed, in the calling thread. `opts`, `piece` and
+/// `out` may be NULL. `*out` receives the whole text. It is not an error if `piece` ends the text; `adead_generation_finish` is then
 /// `ADEAD_FINISH_NONE`.
 ///
 /// `invalid_argument` for a prompt without tokens or with more than the context length, and for options outside their ranges.
@@ -107,7 +107,7 @@ pub unsafe extern "C" fn adead_text_generate(
     })
 }
 
-/// Generates an answer to `count` messages, which the model's chat template writes as a prompt, as `adead_text_generate` does.
+/// Generates an answer to `count` messages, as `adead_text_generate` does. The model's chat template turns the messages into a prompt.
 ///
 /// `unsupported` if the model's file has no chat template; `invalid_argument` if the template refuses the messages.
 #[unsafe(no_mangle)]
@@ -132,11 +132,11 @@ pub unsafe extern "C" fn adead_text_chat(
     })
 }
 
-/// Generates texts for `count` prompts at once, which is faster than one by one, and writes a generation for each to `out`, which has
-/// room for `count` of them. Every text has the bits that it has alone, with the number of its sequence: that of the options plus the
-/// number of its prompt. `opts` may be NULL.
+/// Generates texts for `count` prompts together, which is faster than one after the other. Writes a generation for each to `out`, which has
+/// room for `count` of them. Every text has the same bits as alone; prompt i, counted from 0, has the sequence number of the options plus
+/// i. `opts` may be NULL.
 ///
-/// The errors are those of `adead_text_generate`, for any of the prompts. After an error `out` is unchanged.
+/// The errors are those of `adead_text_generate`, for any of the prompts. On an error `out` is unchanged.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_text_generate_batch(
     generator: *const adead_text_generator,
@@ -188,7 +188,7 @@ unsafe fn begin_chat(
     Ok(adead_text_stream::new(generator.generator.chat_stream(&messages, &options)?))
 }
 
-/// Begins the text that follows a prompt. The first `adead_text_stream_next` computes the prompt. `opts` may be NULL. Errors are those
+/// Begins the text that follows a prompt. The first `adead_text_stream_next` computes the prompt. `opts` may be NULL. The errors are those
 /// of `adead_text_generate`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_text_stream_create(
@@ -206,7 +206,7 @@ pub unsafe extern "C" fn adead_text_stream_create(
     })
 }
 
-/// Begins an answer to `count` messages, as `adead_text_stream_create` does. Errors are those of `adead_text_chat`.
+/// Begins an answer to `count` messages, as `adead_text_stream_create` does. The errors are those of `adead_text_chat`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_text_stream_create_chat(
     generator: *const adead_text_generator,
@@ -224,16 +224,16 @@ pub unsafe extern "C" fn adead_text_stream_create_chat(
     })
 }
 
-/// Releases a stream, which may end before its text does. NULL is allowed.
+/// Destroys a stream, even before its text ends. NULL is allowed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_text_stream_destroy(stream: *mut adead_text_stream) {
     // SAFETY: `create` made it, and the caller gives it up.
     unsafe { guard_destroy(stream) }
 }
 
-/// Computes the next piece: `*text` receives UTF-8 of `*length` bytes, followed by NUL, valid until the next call with this stream. A
-/// piece is not empty, ends between characters and may have several tokens. At the end of the text, and after an error, `*text`
-/// receives NULL and `*length` 0.
+/// Computes the next piece. `*text` receives `*length` bytes of UTF-8, followed by NUL, valid until the next call with this stream. A piece
+/// is not empty, ends between characters and may have several tokens. At the end of the text, and after an error, `*text` receives NULL and
+/// `*length` 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_text_stream_next(
     stream: *mut adead_text_stream,

@@ -1,4 +1,4 @@
-//! Training with arrays.
+//! Training on arrays.
 
 use adead_c_support::context::{adead_context_options, open};
 use adead_c_support::pointers::{Out, array, array_mut, fixed, growing, reference, report, text};
@@ -8,12 +8,12 @@ use adead_models::train::{Description, Trainer, connect, patience as allowed};
 use std::ffi::{CString, c_char, c_void};
 use std::sync::{Mutex, MutexGuard, TryLockError};
 
-/// What a call returns, as in adead.h.
+/// The result of a call; see adead.h.
 type adead_status = i32;
-/// The type of elements, as in adead.h.
+/// The type of elements; see adead.h.
 type adead_dtype = i32;
 
-/// A network in training. One thread at a time uses it: a call while another one computes is `not_ready`.
+/// A network in training. Only one thread at a time may use it: a call while another one computes is `not_ready`.
 pub struct adead_trainer {
     trainer: Mutex<Trainer>,
     /// The names of the parameters, which never change.
@@ -24,13 +24,15 @@ impl adead_trainer {
     fn lock(&self) -> Result<MutexGuard<'_, Trainer>> {
         match self.trainer.try_lock() {
             Ok(trainer) => Ok(trainer),
-            Err(TryLockError::WouldBlock) => fail!(NotReady, "the trainer computes in another thread"),
-            Err(TryLockError::Poisoned(_)) => fail!(Internal, "an earlier call left the trainer unfinished"),
+            Err(TryLockError::WouldBlock) => fail!(NotReady, "the trainer is computing in another thread"),
+            Err(TryLockError::Poisoned(_)) => {
+                fail!(Internal, "the trainer can't be used after a panic in an earlier call")
+            }
         }
     }
 }
 
-/// What a trainer takes and gives. Set `struct_size` to `sizeof(adead_trainer_info)` before the call.
+/// A trainer's inputs, outputs and state. Set `struct_size` to `sizeof(adead_trainer_info)` before the call.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct adead_trainer_info {
@@ -46,7 +48,7 @@ pub struct adead_trainer_info {
     pub target_size: usize,
     /// The number of values that the network computes for a sample.
     pub output_size: usize,
-    /// The number of samples of a step.
+    /// The number of samples in a step's batch.
     pub batch: usize,
     /// The number of steps so far.
     pub steps: u64,
@@ -54,17 +56,17 @@ pub struct adead_trainer_info {
     pub device: [c_char; 64],
 }
 
-// SAFETY: as asked.
+// SAFETY: as `Growing` requires.
 growing!(unsafe adead_trainer_info, 120);
 
-/// Gets the epoch, from 1 on, the number of steps so far and the step's loss, after each step. Returns 0 to go on; another number ends
-/// the training. The thread that called the library calls it. It must return: no longjmp and no C++ exception may leave it.
+/// Receives the epoch, counted from 1, the number of steps so far and the step's loss, after each step. Returns 0 to continue; any other
+/// number ends the training. It runs in the calling thread. It must return: no longjmp and no C++ exception may leave it.
 pub type adead_fit_progress = Option<unsafe extern "C" fn(user: *mut c_void, epoch: u32, step: u64, loss: f32) -> i32>;
 
-/// Compiles a training. `description` is JSON: the network, its loss and its optimiser, which docs/training.md describes. `device` and
-/// `opts` are those of `adead_context_open`; either may be NULL.
+/// Compiles a training. `description` is JSON with the network, its loss and its optimiser; docs/training.md describes it. `device` and
+/// `opts` are as for `adead_context_open`; either may be NULL.
 ///
-/// `invalid_argument` and `shape_mismatch` for a description that is malformed or makes no network.
+/// `invalid_argument` or `shape_mismatch` if the description is malformed or does not describe a valid network.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_trainer_create(
     description: *const c_char,
@@ -84,14 +86,14 @@ pub unsafe extern "C" fn adead_trainer_create(
     })
 }
 
-/// Releases a trainer. NULL is allowed.
+/// Destroys a trainer; NULL is allowed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_trainer_destroy(trainer: *mut adead_trainer) {
     // SAFETY: `create` made it, and the caller gives it up.
     unsafe { guard_destroy(trainer) }
 }
 
-/// Says what a trainer takes and gives.
+/// Describes a trainer's inputs, outputs and state.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_trainer_inspect(
     trainer: *const adead_trainer,
@@ -120,12 +122,12 @@ pub unsafe extern "C" fn adead_trainer_inspect(
     })
 }
 
-/// Trains together with other processes from here on. `place` is the rank of this one: "0/4@host:29500" for rank 0 of 4, with the address
-/// on which rank 0 waits, or "env" for what torchrun, Open MPI, MPICH or Slurm says. A rank may take `patience` seconds to come, and to
-/// compute its part of a step. All ranks take the parameters and the step of rank 0. Then each makes the same calls with the same
-/// samples, and computes its own part of every batch.
+/// Trains together with other processes from now on. `place` is this process's rank: "0/4@host:29500" is rank 0 of 4, with the address at
+/// which rank 0 waits; "env" takes the rank that torchrun, Open MPI, MPICH or Slurm set in the environment. A rank may take at most
+/// `patience` seconds to connect, and to compute its part of a step. All ranks take the parameters and the step of rank 0. Afterwards every
+/// rank must make the same calls with the same samples, and computes its own part of each batch.
 ///
-/// `invalid_argument` if there are more ranks than shards, or the ranks' trainings differ; `io` if a rank does not come or is lost.
+/// `invalid_argument` if there are more ranks than shards, or if the ranks' trainings differ. `io` if a rank does not connect or is lost.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_trainer_join(
     trainer: *mut adead_trainer,
@@ -141,14 +143,14 @@ pub unsafe extern "C" fn adead_trainer_join(
     })
 }
 
-/// Samples of the caller as a tensor `[count, …]`.
+/// Returns the caller's samples as a tensor `[count, …]`.
 ///
 /// # Safety
 /// `values` is NULL or points to `count` samples of this type and shape.
 unsafe fn samples(values: *const c_void, count: usize, dtype: DType, dims: &[usize], name: &str) -> Result<Tensor> {
     let dims = [&[count][..], dims].concat();
     let Some(length) = dims.iter().try_fold(1usize, |all, &dim| all.checked_mul(dim)) else {
-        fail!(InvalidArgument, "{name} has {count} samples, which no memory holds");
+        fail!(InvalidArgument, "{name} has {count} samples, more than memory can hold");
     };
     // SAFETY: passed on.
     unsafe {
@@ -160,7 +162,7 @@ unsafe fn samples(values: *const c_void, count: usize, dtype: DType, dims: &[usi
 }
 
 /// # Safety
-/// Both are NULL or point to `count` samples or targets of the trainer.
+/// Both pointers are NULL or point to `count` samples or targets of the trainer.
 unsafe fn pair(trainer: &Trainer, x: *const c_void, targets: *const c_void, count: usize) -> Result<[Tensor; 2]> {
     let sample = trainer.sample();
     // SAFETY: passed on.
@@ -172,11 +174,11 @@ unsafe fn pair(trainer: &Trainer, x: *const c_void, targets: *const c_void, coun
     }
 }
 
-/// Trains with one batch. `x` has `count` samples behind each other, and `targets` as many targets; `adead_trainer_inspect` says their
-/// types and sizes. `count` must be the batch. `*loss` receives the loss from before the step.
+/// Trains on one batch. `x` has `count` samples, one after the other, and `targets` as many targets; `adead_trainer_inspect` returns their
+/// types and sizes. `count` must be the trainer's batch size. `*loss` receives the loss before the step.
 ///
-/// `invalid_argument` for a class that does not exist, and if the loss is not finite: the text has the step and the parameter. Then
-/// nothing has changed.
+/// `invalid_argument` for a class that does not exist. `invalid_argument` if the loss is not finite; the text then names the step and the
+/// parameter. In both cases nothing changes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_trainer_step(
     trainer: *mut adead_trainer,
@@ -196,10 +198,10 @@ pub unsafe extern "C" fn adead_trainer_step(
     })
 }
 
-/// Trains with `count` samples `epochs` times, in an order that the seed draws for each epoch. Samples that don't fill a batch wait for
-/// the next epoch. `progress` may be NULL. `*loss` receives the mean loss of the last epoch.
+/// Trains on `count` samples for `epochs` epochs, each in an order that the seed determines. Samples that don't fill a batch are
+/// skipped in that epoch. `progress` may be NULL. `*loss` receives the mean loss of the last epoch.
 ///
-/// Errors are those of `adead_trainer_step`, and `not_ready` if `progress` ended the training. Steps before an error are made.
+/// The errors are those of `adead_trainer_step`, and `not_ready` if `progress` ended the training. Steps before the error remain in effect.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_trainer_fit(
     trainer: *mut adead_trainer,
@@ -218,7 +220,7 @@ pub unsafe extern "C" fn adead_trainer_fit(
         // SAFETY: as above.
         let [x, targets] = unsafe { pair(&trainer, x, targets, count) }?;
         let mean = trainer.fit(&x, &targets, epochs, &mut |epoch, step, loss| {
-            // SAFETY: the caller's function, called as it is described.
+            // SAFETY: the caller's callback, called as documented.
             if progress.is_some_and(|told| unsafe { told(user, epoch, step, loss) } != 0) {
                 fail!(NotReady, "progress ended the training at step {step}");
             }
@@ -229,8 +231,8 @@ pub unsafe extern "C" fn adead_trainer_fit(
     })
 }
 
-/// Computes the network's outputs for `count` samples. Writes `output_size` values for each, in their order, to `out`, which has room
-/// for `capacity` values.
+/// Computes the network's outputs for `count` samples. Writes `output_size` values for each sample, in order, to `out`, which has room for
+/// `capacity` values.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_trainer_predict(
     trainer: *const adead_trainer,
@@ -255,7 +257,7 @@ pub unsafe extern "C" fn adead_trainer_predict(
     })
 }
 
-/// Measures `count` samples: `*loss` receives their mean loss, and `*accuracy` the part whose most likely class is the right one.
+/// Measures `count` samples: `*loss` receives their mean loss, and `*accuracy` the fraction whose most likely class is correct.
 ///
 /// `unsupported` for a loss without classes.
 #[unsafe(no_mangle)]
@@ -281,7 +283,7 @@ pub unsafe extern "C" fn adead_trainer_evaluate(
     })
 }
 
-/// Writes the parameters, the optimiser's tensors and the step to a safetensors file, which replaces an older one at once.
+/// Writes the parameters, the optimiser's tensors and the step to a safetensors file. An existing file is replaced atomically.
 ///
 /// `io` if it can't be written.
 #[unsafe(no_mangle)]
@@ -295,7 +297,7 @@ pub unsafe extern "C" fn adead_trainer_save(trainer: *const adead_trainer, path:
 
 /// Continues from a file of `adead_trainer_save`: the next steps have the bits that they would have had there.
 ///
-/// `io`, `invalid_argument` and `shape_mismatch` for a file that can't be read or belongs to another training.
+/// `io`, `invalid_argument` or `shape_mismatch` for a file that can't be read or belongs to another training.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_trainer_load(trainer: *mut adead_trainer, path: *const c_char) -> adead_status {
     guard(|| {
@@ -305,8 +307,8 @@ pub unsafe extern "C" fn adead_trainer_load(trainer: *mut adead_trainer, path: *
     })
 }
 
-/// Writes the SHA-256 of the parameters as 64 hexadecimal digits and NUL to `text`, which has room for `capacity` bytes, 65 or more. The
-/// parameters are taken in the order of their names, as f32, little endian.
+/// Writes the SHA-256 of the parameters, 64 hexadecimal digits and a NUL, to `text`, which has room for `capacity` bytes, at least 65. The
+/// hash covers the parameters in the order of their names, as little-endian f32.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_trainer_sha256(
     trainer: *const adead_trainer,
@@ -326,7 +328,7 @@ pub unsafe extern "C" fn adead_trainer_sha256(
     })
 }
 
-/// Returns the number of parameters: tensors with a name.
+/// Returns the number of parameters, which are named tensors.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_trainer_parameter_count(trainer: *const adead_trainer, out: *mut usize) -> adead_status {
     guard(|| {
@@ -343,7 +345,7 @@ pub unsafe extern "C" fn adead_trainer_parameter_count(trainer: *const adead_tra
 pub struct adead_trained_parameter {
     /// `sizeof(adead_trained_parameter)`.
     pub struct_size: usize,
-    /// Its name, valid as long as the trainer.
+    /// Its name, which lives as long as the trainer.
     pub name: *const c_char,
     /// The number of dimensions.
     pub rank: usize,
@@ -353,13 +355,13 @@ pub struct adead_trained_parameter {
     pub size: usize,
 }
 
-// SAFETY: as asked; a pointer may have any bits.
+// SAFETY: as `Growing` requires; a pointer may have any bits.
 growing!(unsafe adead_trained_parameter, 96);
 
-/// Says the name and the shape of parameter `index`, and writes its values to `values`, which has room for `capacity` values. With
-/// NULL for `values` none are written.
+/// Describes parameter `index`, and writes its values to `values`, which has room for `capacity` values. If `values` is NULL, no values are
+/// written.
 ///
-/// `invalid_argument` for an index that is no parameter's, and if the values have no room.
+/// `invalid_argument` if the trainer has no parameter `index`, and if the capacity is too small.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_trainer_parameter(
     trainer: *const adead_trainer,
@@ -394,7 +396,7 @@ pub unsafe extern "C" fn adead_trainer_parameter(
     })
 }
 
-/// Writes a tensor's values of f32 as the machine has them.
+/// Writes a tensor's f32 values in native byte order.
 fn write(to: &mut [u8], tensor: &Tensor) -> Result<()> {
     for (to, value) in to.chunks_exact_mut(4).zip(tensor.as_slice::<f32>()?) {
         to.copy_from_slice(&value.to_ne_bytes());

@@ -2,14 +2,14 @@
 
 use std::ffi::{CStr, c_char};
 
-/// Returns the text of this thread's last failed call of this library: what was wrong, with the numbers. "" if none failed. Valid
-/// until the next call on this thread fails. (`adead_last_error` has the texts of libadead.)
+/// Returns the error text of the last call of this library that failed on this thread: what was wrong, with the numbers. "" if no call
+/// failed. It is valid until the next call on this thread fails. (`adead_last_error` has the texts of libadead.)
 #[unsafe(no_mangle)]
 pub extern "C" fn adead_models_last_error() -> *const c_char {
     adead_c_support::last_error()
 }
 
-/// Returns the version of this library, such as "0.1.0". It is never freed.
+/// Returns the version of this library, such as "0.1.0". The text is never freed.
 #[unsafe(no_mangle)]
 pub extern "C" fn adead_models_version() -> *const c_char {
     const VERSION: &CStr = match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {

@@ -1,4 +1,4 @@
-//! include/adead/models.h is what these sources say: generated here, compared, and rewritten with `ADEAD_BLESS=1`.
+//! Generates include/adead/models.h from these sources and compares it; `ADEAD_BLESS=1` rewrites it.
 
 use cbindgen::{Builder, Config, DocumentationStyle, Language, Style};
 use std::path::Path;
@@ -22,13 +22,13 @@ const SOURCES: &[&str] = &[
 ];
 
 const CONSTANTS: &str = "
-/// The device decides how many sentences a batch has.
+/// The batch size that suits the device.
 #define ADEAD_BATCH_AUTO ((size_t)-1)
 
 /// The defaults of adead_encode_options.
 #define ADEAD_ENCODE_OPTIONS_INIT { sizeof(adead_encode_options), ADEAD_BATCH_AUTO, -1 }
 
-/// An adead_sentence_stream without its functions.
+/// An adead_sentence_stream without callbacks.
 #define ADEAD_SENTENCE_STREAM_INIT { sizeof(adead_sentence_stream), NULL, NULL, NULL, NULL }
 
 /// The defaults of adead_text_options.
@@ -45,13 +45,13 @@ const CONSTANTS: &str = "
 
 // adead_finish: why a text ended.
 enum {
-  /// It has not ended: its stream has more, or the caller ended it.
+  /// No reason yet: the stream has more text, or the caller ended it.
   ADEAD_FINISH_NONE = 0,
   /// The model ended it.
   ADEAD_FINISH_END = 1,
-  /// A stop text came.
+  /// A stop text was generated.
   ADEAD_FINISH_STOP = 2,
-  /// It has `max_tokens` tokens.
+  /// The text has `max_tokens` tokens.
   ADEAD_FINISH_MAX_TOKENS = 3,
   /// The sequence has as many tokens as the context length.
   ADEAD_FINISH_CONTEXT_FULL = 4

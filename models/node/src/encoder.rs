@@ -17,7 +17,7 @@ use std::path::Path;
 #[napi(custom_finalize)]
 pub struct Encoder {
     inner: SentenceEncoder,
-    /// What V8 is told that it takes: the bytes of its weights, so that the collector runs in time.
+    /// The bytes of its weights, reported to V8 so that its garbage collector runs in time.
     bytes: i64,
 }
 
@@ -79,14 +79,14 @@ fn open(folder: &str, options: &OpenOptions) -> Result<(SentenceEncoder, i64)> {
     Ok((encoder, i64::try_from(bytes).unwrap_or(0)))
 }
 
-/// A `Float32Array` with a copy of values.
+/// Makes a `Float32Array` with a copy of values.
 pub(crate) fn floats(env: Env, values: &[f32]) -> napi::Result<Unknown<'static>> {
     // SAFETY: the bytes of floats, which have no padding.
     let bytes = unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values)) };
     array_of(env, DType::F32, bytes)
 }
 
-/// The rows and what is said of them, as an object.
+/// Makes an object of embeddings: their values, width and truncated rows.
 fn rows(env: Env, found: Embeddings) -> napi::Result<Unknown<'static>> {
     let mut object = Object::new(&env)?;
     object.set("width", found.width() as f64)?;
@@ -96,7 +96,7 @@ fn rows(env: Env, found: Embeddings) -> napi::Result<Unknown<'static>> {
     unsafe { Unknown::from_napi_value(env.raw(), object.raw()) }
 }
 
-/// Sentences as texts, which can go to another thread.
+/// Converts sentences to Rust's strings, which can go to another thread.
 fn texts(sentences: List<Text>) -> Vec<String> {
     sentences.0.into_iter().map(String::from).collect()
 }

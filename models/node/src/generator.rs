@@ -21,7 +21,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub struct Generator {
     /// `None` once it is closed. In a cell, because promises that are under way borrow the object.
     inner: RefCell<Option<TextGenerator>>,
-    /// What V8 is told that it takes: the bytes of its file, so that the collector runs in time.
+    /// The bytes of its file, reported to V8 so that its garbage collector runs in time.
     bytes: Cell<i64>,
 }
 
@@ -104,12 +104,12 @@ fn open(path: &str, options: &GeneratorOptions) -> Result<Opened> {
     Ok((generator, i64::try_from(bytes).unwrap_or(0)))
 }
 
-/// A file that is read part by part, for callers that show their progress. `None` once a generator is made of it.
+/// A file that is read part by part, for callers that show progress. `None` once a generator was made from it.
 #[napi]
 pub struct Loading(Arc<Mutex<(Option<Reading>, u64)>>);
 
 impl Loading {
-    /// Work on it, for any thread.
+    /// Makes a closure that works on it on any thread.
     fn work<T, W>(&self, work: W) -> impl FnOnce() -> Result<T> + use<T, W>
     where
         W: FnOnce(&mut Option<Reading>, &mut u64) -> Result<T>,
@@ -122,16 +122,16 @@ impl Loading {
     }
 }
 
-/// Reads the next part: the bytes read so far, and all.
+/// Reads the next part. Returns the bytes read so far and the total.
 fn read(reading: &mut Option<Reading>, bytes: &mut u64) -> Result<Option<Vec<f64>>> {
     let Some((read, all)) = reading.as_mut().map(Reading::step).transpose()?.flatten() else { return Ok(None) };
     *bytes = read;
     Ok(Some(vec![read as f64, all as f64]))
 }
 
-/// Makes the generator of what is read.
+/// Makes the generator from the file that was read.
 fn loaded(reading: &mut Option<Reading>, bytes: u64, options: &GeneratorOptions) -> Result<Opened> {
-    let Some(reading) = reading.take() else { fail!(InvalidArgument, "the file has become a generator already") };
+    let Some(reading) = reading.take() else { fail!(InvalidArgument, "a generator was already made from the file") };
     let generator = TextGenerator::from_gguf(reading.finish()?, &options.wanted()?)?;
     Ok((generator, i64::try_from(bytes).unwrap_or(0)))
 }
@@ -199,7 +199,7 @@ impl Generator {
         promise(Ok(move || open(&path, &options.unwrap_or_default())), Generator::new)
     }
 
-    /// Frees the model once the work that is under way has ended.
+    /// Frees the model after running calls have ended.
     #[napi]
     pub fn close(&self, env: Env) -> napi::Result<()> {
         self.inner.replace(None);

@@ -1,4 +1,4 @@
-//! Training jobs: files that say what to train.
+//! Training jobs: files that describe a training.
 
 use crate::encoder::OpenOptions;
 use crate::told::{Told, begin, finish};
@@ -30,7 +30,7 @@ pub struct TrainOptions {
     pub patience: Option<Number>,
 }
 
-/// How long a rank may take.
+/// The most time that a rank may take.
 pub(crate) fn patience(given: Option<Number>) -> Result<Duration> {
     train::patience(given.map_or(300.0, |given| given.0))
 }
@@ -42,7 +42,7 @@ struct Ready {
     options: RunOptions,
 }
 
-/// What a job gave.
+/// The outcome of a job.
 struct Outcome {
     steps: u64,
     held_out_loss: f64,
@@ -65,7 +65,7 @@ fn ready(path: &str, options: TrainOptions) -> Result<Ready> {
     Ok(Ready { job, context, options: RunOptions { resume: resume.is_some_and(|resume| resume.0), ranks } })
 }
 
-/// Runs a job. `tell` gets each event as the numbers of `adead_train_event`, in their order.
+/// Runs a job. `tell` receives each event as the numbers of `adead_train_event`, in their order.
 fn run(ready: Ready, tell: &mut dyn FnMut(Vec<f64>) -> Result<()>) -> Result<Outcome> {
     let Ready { job, context, options } = ready;
     let (mut step, mut steps) = (0.0, 0.0);

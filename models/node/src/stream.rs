@@ -79,10 +79,10 @@ impl From<Message> for text::Message {
     }
 }
 
-/// What is generated, and whether it has ended.
+/// A generation so far, and whether it has ended.
 type Generated = (text::Generation, bool);
 
-/// A stream and the text of its pieces so far, or what it has generated until it was closed.
+/// A stream and the text of its pieces so far, or its generation when it was closed.
 enum State {
     Open { stream: Box<text::TextStream>, text: String },
     Closed(Generated),
@@ -93,7 +93,7 @@ impl State {
         State::Open { stream: Box::new(stream), text: String::new() }
     }
 
-    /// Computes the next piece. Nobody needs the keys and values behind the last one, or behind an error.
+    /// Computes the next piece. After the last one and after an error, the keys and values are freed.
     fn next(&mut self) -> Result<Option<String>> {
         let State::Open { stream, text } = self else { return Ok(None) };
         let piece = stream.next().transpose();
@@ -104,14 +104,14 @@ impl State {
         piece
     }
 
-    /// Computes the next chunk of a long prompt: the tokens computed, and all.
+    /// Computes the next chunk of a long prompt. Returns the tokens computed so far and the total.
     fn advance_prompt(&mut self) -> Result<Option<Vec<f64>>> {
         let State::Open { stream, .. } = self else { return Ok(None) };
         let computed = stream.advance_prompt()?;
         Ok(computed.map(|computed| vec![computed as f64, stream.prompt_tokens() as f64]))
     }
 
-    /// Keeps what is generated, and frees the stream.
+    /// Keeps the generation, and frees the stream.
     fn close(&mut self) {
         *self = State::Closed(self.generation());
     }
@@ -142,13 +142,13 @@ impl TextStream {
         TextStream(Arc::new(Mutex::new(State::new(stream))))
     }
 
-    /// Work on the stream, for another thread.
+    /// Makes a closure that works on the stream on another thread.
     fn work<T, W: FnOnce(&mut State) -> Result<T>>(&self, work: W) -> impl FnOnce() -> Result<T> + use<T, W> {
         let state = self.0.clone();
         move || work(&mut state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The state unless another thread computes.
+    /// Returns the state, unless another thread is using it.
     fn state(&self) -> Option<MutexGuard<'_, State>> {
         match self.0.try_lock() {
             Ok(state) => Some(state),
@@ -161,7 +161,7 @@ impl TextStream {
     fn now<T>(&self, env: Env, work: impl FnOnce(&mut State) -> Result<T>) -> napi::Result<T> {
         guard(env, || match self.state() {
             Some(mut state) => work(&mut state),
-            None => fail!(NotReady, "the stream computes its next piece: await it first"),
+            None => fail!(NotReady, "the stream is computing its next piece: await it first"),
         })
     }
 }
@@ -222,7 +222,7 @@ impl TextStream {
         object(env, found)
     }
 
-    /// Frees the stream, and returns whether that is done: not while another thread computes.
+    /// Frees the stream unless another thread is using it, and returns whether it was freed.
     #[napi]
     pub fn close(&self) -> bool {
         let state = self.state();
@@ -233,7 +233,7 @@ impl TextStream {
         free
     }
 
-    /// Frees the stream when what is being computed has ended.
+    /// Frees the stream after the running computation has ended.
     #[napi(ts_return_type = "Promise<void>")]
     pub fn close_async(&self) -> AsyncTask<Job> {
         let close = |state: &mut State| {

@@ -1,4 +1,4 @@
-//! Work whose progress JavaScript is told of.
+//! Work that reports its progress to JavaScript.
 
 use adead::Result;
 use adead_node_support::error::{caught, fail, guard};
@@ -10,10 +10,10 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
-/// What work gives, as a function that makes a value of it.
+/// The result of work, as a function that converts it to a JavaScript value.
 pub type Finish = Box<dyn FnOnce(Env) -> napi::Result<Unknown<'static>> + Send>;
 
-/// Makes a `Finish` of a result.
+/// Makes a `Finish` from a result.
 pub fn finish<T: Send + 'static>(
     result: T,
     made: impl FnOnce(Env, T) -> napi::Result<Unknown<'static>> + Send + 'static,
@@ -30,8 +30,8 @@ pub fn number(env: Env, number: f64) -> napi::Result<Unknown<'static>> {
     }
 }
 
-/// Work on a thread of its own. After each event it waits until JavaScript asks for the next one, so that JavaScript can end it there.
-/// libuv's pool has no threads for this: it would wait for them at the end of the process.
+/// Work on a thread of its own. After each event it waits until JavaScript asks for the next one, so that JavaScript can end it there. It
+/// does not use libuv's pool: the process would wait for such a thread at its end.
 #[napi]
 pub struct Told(Arc<Mutex<State>>);
 
@@ -42,7 +42,7 @@ struct State {
     thread: Option<JoinHandle<Result<Finish>>>,
 }
 
-/// Begins work, which tells its events by the function.
+/// Starts work, which reports its events to the closure that it receives.
 pub fn begin(
     work: impl FnOnce(&mut dyn FnMut(Vec<f64>) -> Result<()>) -> Result<Finish> + Send + 'static,
 ) -> Result<Told> {
@@ -63,16 +63,16 @@ pub fn begin(
             let state = State { events: Some((events, go_on)), waits: false, thread: Some(thread) };
             Ok(Told(Arc::new(Mutex::new(state))))
         }
-        Err(error) => fail!(OutOfMemory, "no thread to compute on: {error}"),
+        Err(error) => fail!(OutOfMemory, "can't start a thread: {error}"),
     }
 }
 
 impl State {
-    /// The next event, or `None` behind the last one.
+    /// Returns the next event, or `None` after the last one.
     fn next(&mut self) -> Result<Option<Vec<f64>>> {
         let Some((events, go_on)) = &self.events else { return Ok(None) };
         if self.waits {
-            // Without a receiver the work has ended, and there is no event either.
+            // If there is no receiver, the work has ended, and there is no event either.
             let _ = go_on.send(());
         }
         let event = events.recv().ok();
@@ -80,7 +80,7 @@ impl State {
         Ok(event)
     }
 
-    /// Ends the work at its next event, if it goes on, and returns what it gave.
+    /// Ends the work at its next event if it is still running, and returns its result.
     fn end(&mut self) -> Result<Finish> {
         self.events = None;
         match self.thread.take().map(JoinHandle::join) {
@@ -92,7 +92,7 @@ impl State {
 }
 
 impl Told {
-    /// Work on it, for any thread.
+    /// Makes a closure that works on it on any thread.
     fn work<T, W: FnOnce(&mut State) -> Result<T>>(&self, work: W) -> impl FnOnce() -> Result<T> + use<T, W> {
         let state = self.0.clone();
         move || work(&mut state.lock().unwrap_or_else(PoisonError::into_inner))

@@ -1,4 +1,4 @@
-//! Training with arrays.
+//! Training on arrays.
 
 use crate::encoder::{OpenOptions, floats};
 use crate::job::patience;
@@ -15,24 +15,24 @@ use napi_derive::napi;
 use std::cell::Cell;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Where the network is.
+/// The state of the network.
 enum State {
     Free(Box<train::Trainer>),
-    /// A call has it.
+    /// A call is using it.
     Busy,
     Closed,
-    /// A call ended by a panic.
+    /// A call panicked.
     Broken,
 }
 
-/// A network in training. A call takes it out and brings it back, so that other calls, from `onProgress` too, are refused meanwhile.
+/// A network in training. A call takes the network out and puts it back, so other calls fail meanwhile, also from `onProgress`.
 #[napi(custom_finalize)]
 pub struct Trainer {
     state: Arc<Mutex<State>>,
     sample: Sample,
     batch: usize,
     device: String,
-    /// What V8 is told that it takes, so that the collector runs in time.
+    /// The bytes reported to V8, so that its garbage collector runs in time.
     bytes: Cell<i64>,
 }
 
@@ -71,7 +71,7 @@ fn create(description: &str, options: &OpenOptions) -> Result<Box<train::Trainer
     Ok(Box::new(train::Trainer::new(&options.context()?, &description)?))
 }
 
-/// Samples of the caller as a tensor `[n, …]`, and n: as many as the array has, or the given number.
+/// Returns the caller's samples as a tensor `[n, …]`, and n. If a number is given, the array must have that many samples.
 fn samples(array: &Array, dtype: DType, dims: &[usize], name: &str, count: Option<usize>) -> Result<(Tensor, usize)> {
     let given = array.dtype(None)?;
     if given != dtype {
@@ -107,9 +107,9 @@ impl Trainer {
                 State::Free(trainer) => Some(trainer),
                 _ => None,
             },
-            State::Busy => fail!(NotReady, "the trainer computes in another call: await it first"),
+            State::Busy => fail!(NotReady, "the trainer is computing in another call: await it first"),
             State::Closed => fail!(InvalidArgument, "the trainer is closed"),
-            State::Broken => fail!(Internal, "an earlier call left the trainer unfinished"),
+            State::Broken => fail!(Internal, "the trainer can't be used after a panic in an earlier call"),
         };
         Ok(Lease { state: self.state.clone(), trainer })
     }
@@ -119,8 +119,8 @@ impl Trainer {
         guard(env, || self.lease()?.with(work))
     }
 
-    /// Does work on another thread. `work` has its arguments already, or the error of them. The trainer is free again when the promise
-    /// settles, on JavaScript's thread: so other calls are refused until then, however fast the work was.
+    /// Does work on another thread. `work` already has its arguments, or their error. The trainer is free again when the promise settles on
+    /// JavaScript's thread. Other calls are refused until then, however fast the work was.
     fn later<T: Send + 'static, V: ToNapiValue, W>(
         &self,
         work: Result<W>,
@@ -143,7 +143,7 @@ impl Trainer {
         })
     }
 
-    /// What does not change, unless it is closed.
+    /// Returns a value that never changes, unless the trainer is closed.
     fn fixed<T>(&self, env: Env, value: impl FnOnce() -> T) -> napi::Result<T> {
         guard(env, || match &*lock(&self.state) {
             State::Closed => fail!(InvalidArgument, "the trainer is closed"),
@@ -168,7 +168,7 @@ impl ObjectFinalize for Trainer {
     }
 }
 
-/// The outputs of a network.
+/// Converts the outputs of a network.
 fn outputs(env: Env, found: Tensor) -> napi::Result<Unknown<'static>> {
     let values = guard(env, || found.as_slice::<f32>())?;
     floats(env, values)
@@ -195,11 +195,11 @@ impl Trainer {
         promise(Ok(move || create(&description, &options.unwrap_or_default())), Trainer::new)
     }
 
-    /// Frees the network once the work that is under way has ended.
+    /// Frees the network after a running call has ended.
     #[napi]
     pub fn close(&self, env: Env) -> napi::Result<()> {
         let before = std::mem::replace(&mut *lock(&self.state), State::Closed);
-        // Freed when nobody waits for the lock.
+        // Freed after the lock is released.
         drop(before);
         env.adjust_external_memory(-self.bytes.take()).map(drop)
     }

@@ -79,10 +79,10 @@ test('arguments that are none are refused', async () => {
     [/sentence 1 must be a string; it is of the type number/, ['a', 3]],
     [/sentence 0 must be a string; it is null/, [null]],
     [/expected a string, not undefined/, Array(2)],
-    [/sentence 1 has half of a surrogate pair/, ['🌊', '🌊'.slice(0, 1)]],
+    [/sentence 1 has an unpaired surrogate/, ['🌊', '🌊'.slice(0, 1)]],
     [/a batch has at least 1 sentence, not 0/, ['a'], { batch: 0 }],
-    [/1\.5 is no whole number/, ['a'], { batch: 1.5 }],
-    [/-1 is no whole number/, ['a'], { batch: -1 }],
+    [/1\.5 is not a whole number/, ['a'], { batch: 1.5 }],
+    [/-1 is not a whole number/, ['a'], { batch: -1 }],
     [/expected a number, not a string/, ['a'], { batch: '2' }],
     [/expected true or false, not a number/, ['a'], { padded: 1 }],
   ]

@@ -95,7 +95,7 @@ test('a sentence that is none, and an error of whoever takes rows, end the sourc
     return error.message
   }
   assert.match(await failing(3), /sentence 70 must be a string; it is of the type number/)
-  assert.match(await failing('\ud800'), /sentence 70 has half of a surrogate pair/)
+  assert.match(await failing('\ud800'), /sentence 70 has an unpaired surrogate/)
   assert.match(await failing('a'), /rows of the second part/)
 })
 

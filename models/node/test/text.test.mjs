@@ -246,12 +246,12 @@ test('tokens and scores', async () => {
 test('what is wrong is refused', async () => {
   const cases = [
     [/the prompt must be a string; it is of the type number/, 3],
-    [/the prompt has half of a surrogate pair/, '🌊'.slice(0, 1)],
+    [/the prompt has an unpaired surrogate/, '🌊'.slice(0, 1)],
     [/the prompt has no tokens/, ''],
     [/the prompt has 300 tokens and the context length is 256/, 'x'.repeat(300)],
     [/temperature is -1/, 'a', { temperature: -1 }],
     [/top_p is 1.5/, 'a', { topP: 1.5 }],
-    [/1\.5 is no whole number/, 'a', { maxTokens: 1.5 }],
+    [/1\.5 is not a whole number/, 'a', { maxTokens: 1.5 }],
     [/a bigint must be from 0 to/, 'a', { seed: -1n }],
     [/a bigint must be from 0 to/, 'a', { seed: 2n ** 64n }],
     [/expected a number, not a string/, 'a', { seed: '1' }],
@@ -266,7 +266,7 @@ test('what is wrong is refused', async () => {
   throws('invalid_argument', /messages must be an array; they are null/, () => model.chat(null))
   throws('invalid_argument', /the content of message 1 must be a string/, () => model.chat([messages[0], { role: 'user' }]))
   throws('invalid_argument', /the role of message 0 must be a string/, () => model.chat([null]))
-  throws('invalid_argument', /-1 is no whole number/, () => model.detokenize([-1]))
+  throws('invalid_argument', /-1 is not a whole number/, () => model.detokenize([-1]))
   throws('invalid_argument', /expected an array, not a string/, () => model.logprobs('a'))
   throws('invalid_argument', /token 999 is outside the vocabulary of 281/, () => model.logprobs([1, 999]))
   await rejects('invalid_argument', /needs at least 2/, model.perplexityAsync(''))

@@ -146,7 +146,7 @@ test('ranks that fail are told of', async () => {
 
 test('a trainer that computes refuses other calls', async () => {
   const net = create()
-  const busy = /the trainer computes in another call/
+  const busy = /the trainer is computing in another call/
   const calls = [
     () => net.steps,
     () => net.step(...batch),
@@ -237,7 +237,7 @@ test('what does not fit is refused', async () => {
   }
   throws('invalid_argument', /0 epochs/, () => net.fit(x, classes, { epochs: 0 }))
   throws('invalid_argument', /0 epochs/, () => net.fit(x, classes, { epochs: 0, onProgress: () => {} }))
-  await rejects('invalid_argument', /1\.5 is no whole number/, net.fitAsync(x, classes, { epochs: 1.5 }))
+  await rejects('invalid_argument', /1\.5 is not a whole number/, net.fitAsync(x, classes, { epochs: 1.5 }))
   throws('invalid_argument', /23 samples and 1 epochs; a batch has 24/, () => net.fit(...samples(23)))
   assert.deepEqual([net.steps, net.sha256()], [0, create().sha256()])
 

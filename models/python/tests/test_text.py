@@ -159,7 +159,7 @@ def test_errors_have_the_classes_of_adead(model):
     cases = [
         ("", {}, "the prompt has no tokens"),
         ("a\0b", {}, "NUL"),
-        ("\ud800", {}, "has no UTF-8"),
+        ("\ud800", {}, "can't be encoded as UTF-8"),
         ("x" * 300, {}, "the prompt has 300 tokens and the context length is 256"),
         ("a", {"temperature": -1}, "temperature is -1"),
         ("a", {"top_p": 1.5}, "top_p is 1.5"),

@@ -31,7 +31,7 @@ pub struct adead_context_options {
     /// The number of CPU threads. 0 takes the number in `ADEAD_NUM_THREADS`, or else in adead.toml, or else as many as the
     /// process may use.
     pub threads: usize,
-    /// The default precision, of products for which none is given: one of `ADEAD_PRECISION_…`.
+    /// The precision of products that specify none, one of `ADEAD_PRECISION_…`.
     pub precision: adead_precision,
 }
 

@@ -48,7 +48,7 @@ impl FromNapiValue for Size {
         // SAFETY: the caller's guarantee is passed on.
         let Number(number) = unsafe { Number::from_napi_value(env, value) }?;
         if !(0.0..=LARGEST).contains(&number) || number.fract() != 0.0 {
-            return Err(refused(env, &format!("{number} is no whole number from 0 to {LARGEST}")));
+            return Err(refused(env, &format!("{number} is not a whole number from 0 to {LARGEST}")));
         }
         Ok(Size(number as usize))
     }

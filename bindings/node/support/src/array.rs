@@ -140,14 +140,14 @@ impl Array {
             return match (fitting.next(), fitting.next()) {
                 (Some(dtype), None) => Ok(dtype),
                 (Some(one), Some(other)) => {
-                    fail!(InvalidArgument, "such an array holds {one} or {other}: say which")
+                    fail!(InvalidArgument, "the array may hold {one} or {other}: pass the dtype")
                 }
-                _ => fail!(DtypeMismatch, "no dtype has such elements: see Tensor.fromBytes"),
+                _ => fail!(DtypeMismatch, "no dtype has this array's elements: use Tensor.fromBytes"),
             };
         };
         let dtype: DType = name.parse()?;
         if Kind::of(dtype) != self.kind {
-            fail!(DtypeMismatch, "elements of {dtype} are not in such an array");
+            fail!(DtypeMismatch, "an array of this kind can't hold {dtype}");
         }
         Ok(dtype)
     }
@@ -206,7 +206,7 @@ pub fn external<T: 'static>(
     if status != sys::Status::napi_ok {
         // SAFETY: on this failure the buffer has not taken ownership of `owner`.
         drop(unsafe { Box::from_raw(owner) });
-        let text = "this runtime allows no views of memory that is not its own: copy instead";
+        let text = "this runtime can't make views of external memory: copy instead";
         return Err(crate::error::thrown(env.raw(), &adead::Error::new(adead::Status::Unsupported, text)));
     }
     kind.over(env, bytes, buffer)

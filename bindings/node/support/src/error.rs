@@ -34,7 +34,7 @@ pub fn caught<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
 
 fn panic_text(payload: &(dyn Any + Send)) -> String {
     let text = payload.downcast_ref::<String>().map(String::as_str).or(payload.downcast_ref::<&str>().copied());
-    format!("a panic: {}", text.unwrap_or("of no text"))
+    format!("a panic: {}", text.unwrap_or("no message"))
 }
 
 /// Runs the body of a function, and throws its error or panic.

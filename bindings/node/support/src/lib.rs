@@ -1,5 +1,5 @@
-//! What the Node.js modules `adead-node` and `adead-models-node` share. They read arguments with [`args`] and [`mod@array`].
-//! They make their calls inside [`error::guard`], or on a libuv thread inside [`task::promise`].
+//! Code shared by the Node.js modules `adead-node` and `adead-models-node`. They read arguments with [`args`] and [`mod@array`]. They make
+//! their calls inside [`error::guard`], or on a libuv thread inside [`task::promise`].
 //!
 //! No item here is `#[napi]`: napi-rs would register it in every module that links this crate, and its types would be missing
 //! from the module's declarations.

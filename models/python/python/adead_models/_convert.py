@@ -42,7 +42,7 @@ def convert(
     file.
 
     ``kind`` is the type of stored matrices, or one of llama.cpp's mixtures q4_k_m and q5_k_m. None keeps the types that a folder
-    has; a GGUF file needs a kind. ``progress(written, all)`` receives the number of values written so far, and the total; an
+    has; for a GGUF file it is required. ``progress(written, all)`` receives the number of values written so far, and the total; an
     exception ends the conversion and is raised here. The file appears when it is complete, and then replaces a file of that name.
     The same model gives the same bytes on every machine. Warns with ``ConversionWarning``.
 

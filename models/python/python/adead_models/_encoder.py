@@ -96,7 +96,7 @@ class SentenceEncoder:
         iterator waits for the current computation. Otherwise as ``encode``.
         """
         if isinstance(sentences, str):
-            raise TypeError("sentences is one str; a list of it is meant, or encode")
+            raise TypeError("sentences is one str; pass a list of it, or use encode")
         return _stream(self._opened(), iter(sentences), _options(batch, padded), progress)
 
     def close(self) -> None:
@@ -139,7 +139,7 @@ def _utf8(sentences: Iterable[str], first: int) -> list[bytes]:
         try:
             texts.append(sentence.encode("utf-8"))
         except UnicodeEncodeError as error:
-            raise adead.InvalidArgumentError(f"sentence {number} has no UTF-8: {error}") from error
+            raise adead.InvalidArgumentError(f"sentence {number} can't be encoded as UTF-8: {error}") from error
     return texts
 
 

@@ -74,7 +74,7 @@ def train(
     can't be read or is malformed.
     """
     if epochs is not None and not 0 < epochs < 1 << 32:
-        raise adead.InvalidArgumentError(f"epochs is {epochs}; it is at least 1")
+        raise adead.InvalidArgumentError(f"epochs is {epochs}; it must be at least 1")
     raised, found = Raised(), list[Epoch]()
 
     def told(_user: object, pointer: Any) -> int:

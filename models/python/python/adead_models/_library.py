@@ -84,7 +84,7 @@ def destroys(name: str) -> Callable[[c_void_p], None]:
 def context_options(isa: str | None, threads: int | None, precision: str) -> ContextOptions:
     """Returns the options for opening a device. ``adead.InvalidArgumentError`` for 0 threads or an unknown precision."""
     if threads is not None and threads < 1:
-        raise adead.InvalidArgumentError(f"threads is {threads}; there is 1 at least")
+        raise adead.InvalidArgumentError(f"threads is {threads}; it must be at least 1")
     if precision not in PRECISIONS:
         raise adead.InvalidArgumentError(f"precision is {precision!r}; it must be one of {', '.join(PRECISIONS)}")
     name = None if isa is None else argument(isa)
@@ -121,7 +121,7 @@ def argument(text: str) -> bytes:
     try:
         encoded = text.encode("utf-8")
     except UnicodeEncodeError as error:
-        raise adead.InvalidArgumentError(f"{text!r} has no UTF-8: {error}") from error
+        raise adead.InvalidArgumentError(f"{text!r} can't be encoded as UTF-8: {error}") from error
     if b"\0" in encoded:
         raise adead.InvalidArgumentError(f"{text!r} has a NUL in it")
     return encoded

@@ -197,7 +197,7 @@ class Trainer:
         """
         samples, wanted, count = self._pair(x, targets)
         if not 0 < epochs < 1 << 32:
-            raise adead.InvalidArgumentError(f"epochs is {epochs}; it is at least 1")
+            raise adead.InvalidArgumentError(f"epochs is {epochs}; it must be at least 1")
         raised, loss = Raised(), c_double()
 
         def told(_user: object, epoch: int, step: int, loss: float) -> int:
