@@ -433,13 +433,13 @@ enum {
 /// The version of the interface that this header describes.
 #define ADEAD_ABI_VERSION 1
 
-/// The most caches that a report has room for.
+/// The most caches that a report lists.
 #define ADEAD_MAX_CACHES 8
 
 /// The most dimensions that a tensor may have.
 #define ADEAD_MAX_RANK 8
 
-/// The most devices that an explanation has room for.
+/// The most devices that an explanation lists.
 #define ADEAD_MAX_ESTIMATES 16
 
 /// Stands for all axes: the operation works on the row-major flattening of x.
@@ -594,7 +594,7 @@ typedef struct {
   /// The number of CPU threads. 0 takes the number in `ADEAD_NUM_THREADS`, or else in adead.toml, or else as many as the
   /// process may use.
   size_t threads;
-  /// The default precision, of products for which none is given: one of `ADEAD_PRECISION_...`.
+  /// The precision of products that specify none, one of `ADEAD_PRECISION_...`.
   adead_precision precision;
 } adead_context_options;
 
@@ -738,9 +738,9 @@ typedef struct {
   int32_t reserved;
 } adead_operand;
 
-/// A generator of random tensors: a seed, and the number of draws so far, at first 0. The same numbers give the same tensors in every
-/// language and on every device (docs/contract.md, "Random tensors"). A draw adds 1 to `draws`, unless it fails. One thread at a time
-/// may use it.
+/// A generator of random tensors: a seed, and the number of draws so far, initially 0. The same two numbers give the same tensors in every
+/// language and on every device (docs/contract.md, "Random tensors"). A draw adds 1 to `draws`, unless it fails. One thread at a time may
+/// use it.
 typedef struct {
   /// The seed.
   uint64_t seed;
@@ -901,7 +901,7 @@ typedef struct {
   const char *const *parts;
   /// Layer norm and transformers: the number that is added to a variance.
   float eps;
-  /// 0.
+  /// Always 0.
   int32_t reserved;
 } adead_module_options;
 
@@ -911,7 +911,7 @@ typedef struct {
   size_t struct_size;
   /// The kind of layer, one of `ADEAD_MODULE_...`.
   adead_module_kind kind;
-  /// 0.
+  /// Always 0.
   int32_t reserved;
   /// Linear: the values of an input row. Embedding: the rows of the table. Sequential and encoder: the layers. Else 0.
   size_t inputs;
@@ -932,7 +932,7 @@ typedef struct {
   size_t count;
   /// Linear: the activation of the result, one of `ADEAD_ACTIVATION_...`.
   adead_activation activation;
-  /// 0.
+  /// Always 0.
   int32_t reserved;
 } adead_forward_options;
 
@@ -1329,10 +1329,9 @@ adead_status adead_context_tensor_cache(const adead_context *context,
 /// The least recently used copies are evicted, now and when others arrive. No value is lost.
 ADEAD_API adead_status adead_context_set_tensor_cache(const adead_context *context, uint64_t bytes);
 
-/// Sets the default precision: the precision of products with `ADEAD_PRECISION_DEFAULT`, for which none is given. It applies to
-/// calls, pipelines and programs that start or are compiled later. The initial value is the one that the context was opened with,
-/// `ADEAD_PRECISION_F32` without options. Layers keep the precision that the context had when they were made. `invalid_argument`
-/// for an unknown precision.
+/// Sets the default precision, which products with `ADEAD_PRECISION_DEFAULT` have. It applies to calls, pipelines and programs that start
+/// or are compiled later. The initial value is the one that the context was opened with, `ADEAD_PRECISION_F32` without options. Layers keep
+/// the precision that the context had when they were made. `invalid_argument` for an unknown precision.
 ADEAD_API
 adead_status adead_context_set_precision(const adead_context *context,
                                          adead_precision precision);
@@ -1500,10 +1499,10 @@ ADEAD_API adead_status adead_kernel_info(const adead_kernel *kernel, adead_kerne
 /// Describes buffer `index` of the kernel, in the order of a dispatch. The caller sets `out->struct_size`.
 ADEAD_API adead_status adead_kernel_parameter_at(const adead_kernel *kernel, size_t index, adead_parameter *out);
 
-/// Compiles a kernel's source for the context's GPU, and loads it: CUDA C++ on a CUDA device, by NVRTC, and GLSL of a compute shader on a
-/// Vulkan device, by glslangValidator. `name` stands for the source in the compiler's messages; NULL is "kernel". `entry` and `workgroup`
-/// are as for `adead_kernel_load_ptx_bytes`. `invalid_kernel` with the compiler's messages, which have the lines.
-/// `backend_unavailable` if there is no compiler: `ADEAD_NVRTC` and `ADEAD_GLSLANG` may name them. `unsupported` on a processor.
+/// Compiles a kernel from source and loads it on the context's GPU. A CUDA device takes CUDA C++, which NVRTC compiles. A Vulkan device
+/// takes a GLSL compute shader, which glslangValidator compiles. The compiler's messages call the source `name`; NULL is "kernel". `entry`
+/// and `workgroup` are as for `adead_kernel_load_ptx_bytes`. `invalid_kernel` has the compiler's messages, with line numbers.
+/// `backend_unavailable` if no compiler is found; `ADEAD_NVRTC` and `ADEAD_GLSLANG` may name one. `unsupported` on the CPU.
 ADEAD_API
 adead_status adead_kernel_compile(const adead_context *context,
                                   const char *source,
@@ -1730,8 +1729,8 @@ adead_status adead_random_standard_normal(adead_random *random,
                                           size_t rank,
                                           adead_tensor **out);
 
-/// Draws normal numbers, f32: z*deviation + mean with z of `adead_random_standard_normal`. `invalid_argument` for a deviation that is
-/// not at least 0.
+/// Draws normal numbers, f32: z*deviation + mean, where z is drawn as by `adead_random_standard_normal`. `invalid_argument` unless the
+/// deviation is at least 0.
 ADEAD_API
 adead_status adead_random_normal(adead_random *random,
                                  const adead_context *context,
@@ -1741,7 +1740,7 @@ adead_status adead_random_normal(adead_random *random,
                                  size_t rank,
                                  adead_tensor **out);
 
-/// Draws integers from `low` to below `high`, i64. `invalid_argument` unless they are 1 to 2^32 different ones.
+/// Draws integers from `low` to below `high`, i64. `invalid_argument` unless this range has 1 to 2^32 integers.
 ADEAD_API
 adead_status adead_random_integers(adead_random *random,
                                    int64_t low,
@@ -1750,7 +1749,7 @@ adead_status adead_random_integers(adead_random *random,
                                    size_t rank,
                                    adead_tensor **out);
 
-/// Draws an order of the numbers below `count`, i64 of `[count]`.
+/// Draws a permutation of the integers from 0 to below `count`, i64 of shape `[count]`.
 ADEAD_API adead_status adead_random_permutation(adead_random *random, size_t count, adead_tensor **out);
 
 /// Returns one more than the largest number of an operation. Numbers never change. Smaller numbers without an operation
@@ -1884,12 +1883,12 @@ ADEAD_API adead_status adead_compiled_dot(const adead_compiled *compiled, const 
 /// `adead_context_trim` empties the cache. The caller sets `out->struct_size`.
 ADEAD_API adead_status adead_chain_cache(const adead_context *context, adead_cache_use *out);
 
-/// Returns in `*out` a value with the same elements that no gradient passes through.
+/// Returns a value with the same elements. No gradient passes through it.
 ADEAD_API adead_status adead_chain_detach(adead_chain *chain, adead_value value, adead_value *out);
 
-/// Adds the gradients of a value of one element, such as a loss, by `count` values: inputs, constants or results. Writes them to
-/// `gradients`, which has room for `count`. docs/training.md has the rule of each operation. `invalid_argument` if the loss does not
-/// depend on a value in a way that has a gradient, `dtype_mismatch` for values that are not floating-point, `unsupported` for an
+/// Adds the gradients of a value of one element, such as a loss, with respect to `count` values: inputs, constants or results. Writes them
+/// to `gradients`, which has room for `count`. docs/training.md gives the rule of each operation. `invalid_argument` if the loss does not
+/// depend on a value through operations that have gradients, `dtype_mismatch` for values that are not floating-point, `unsupported` for an
 /// operand without a rule. On an error the chain is unchanged.
 ADEAD_API
 adead_status adead_chain_gradients(adead_chain *chain,
@@ -2103,7 +2102,7 @@ adead_status adead_tensor_ffn(const adead_context *context,
                               adead_tensor **out);
 
 /// Computes the product of x and the transpose of w: x f32 `[..., K]`, w a matrix `[N, K]` in quantised blocks, result f32 `[..., N]`. w is a
-/// u8 tensor `[N, bytes of a row]`, as a GGUF file has it. x is cut into blocks of 8-bit integers, and sums in a block are exact.
+/// u8 tensor `[N, bytes of a row]`, as in a GGUF file. x is quantised to blocks of 8-bit integers, and sums within a block are exact.
 /// `shape_mismatch` if K differs or w's rows are not whole blocks.
 ADEAD_API
 adead_status adead_tensor_quantized_matmul(const adead_context *context,
@@ -2166,7 +2165,7 @@ ADEAD_API adead_status adead_safetensors_count(const adead_safetensors *file, si
 /// file has no tensor `index`.
 ADEAD_API adead_status adead_safetensors_name(const adead_safetensors *file, size_t index, const char **out);
 
-/// Returns whether there is a tensor with a name: 0 or 1.
+/// Returns whether the file has a tensor with a name: 0 or 1.
 ADEAD_API adead_status adead_safetensors_contains(const adead_safetensors *file, const char *name, int32_t *out);
 
 /// Returns a tensor's dimensions and rank. The dimensions live as long as the file. `invalid_argument` if there is no
@@ -2595,7 +2594,7 @@ ADEAD_API adead_status adead_outcome_output_name(const adead_outcome *outcome, s
 /// Reports the statistics of the run. The caller sets `out->struct_size`.
 ADEAD_API adead_status adead_outcome_report(const adead_outcome *outcome, adead_outcome_stats *out);
 
-/// Returns the number of traced instructions: all of the program's.
+/// Returns the number of traced instructions. Every instruction of the program is traced.
 ADEAD_API adead_status adead_outcome_trace_count(const adead_outcome *outcome, size_t *out);
 
 /// Reports the statistics of instruction `index`. The caller sets `out->struct_size`.
@@ -2770,7 +2769,7 @@ adead_status adead_flat_matmul(adead_flat_handle a,
 /// Runs any operation of docs/operations.md by its name, into an existing matrix. The `count` operands are in the
 /// operation's order, with 0 for an absent optional operand. Attributes are "name=value;name=value" or NULL. All
 /// matrices must be on one device. `result` must have the shape that follows from the operands, and must not be one of
-/// them. `stream` is as for a product.
+/// them. `stream` is as for `adead_flat_matmul`.
 ADEAD_API
 adead_status adead_flat_run(const char *op,
                             const adead_flat_handle *operands,
@@ -2932,7 +2931,7 @@ ADEAD_API adead_status adead_profile_trace(const adead_profile *profile, const c
 /// process has one callback; the last call wins. With NULL, `ADEAD_LOG` or adead.toml decides what is printed to
 /// stderr, and `level` is ignored. `unsupported` in a library built with ADEAD_MINIMAL.
 ///
-/// The callback runs in the thread in which a message arises, which may be any thread. Its calls don't overlap. The old
+/// The callback runs in the thread that logs the message, which may be any thread. Its calls don't overlap. The old
 /// callback is not called after `adead_log_set` has returned. A callback must return: no longjmp and no exception may
 /// leave it. It must not call adead, which may hold its own locks; `adead_log_set` there returns `invalid_argument`.
 ADEAD_API adead_status adead_log_set(adead_log_level level, adead_log_callback callback, void *user);

@@ -362,9 +362,9 @@ export interface ContextOperations {
   /**
    * `a + b`.
    *
-   * Operands: a f, b f.
+   * Operands: a any, b any, of one dtype.
    * Attributes: none.
-   * Result: f, NumPy broadcasting.
+   * Result: any, NumPy broadcasting.
    */
   add(a: Tensor, b: Tensor): Tensor
   /** `add` on another thread. */
@@ -372,9 +372,9 @@ export interface ContextOperations {
   /**
    * `a − b`.
    *
-   * Operands: a f, b f.
+   * Operands: a any, b any, of one dtype.
    * Attributes: none.
-   * Result: f, NumPy broadcasting.
+   * Result: any, NumPy broadcasting.
    */
   sub(a: Tensor, b: Tensor): Tensor
   /** `sub` on another thread. */
@@ -382,9 +382,9 @@ export interface ContextOperations {
   /**
    * `a·b`, element by element.
    *
-   * Operands: a f, b f.
+   * Operands: a any, b any, of one dtype.
    * Attributes: none.
-   * Result: f, NumPy broadcasting.
+   * Result: any, NumPy broadcasting.
    */
   mul(a: Tensor, b: Tensor): Tensor
   /** `mul` on another thread. */
@@ -392,9 +392,9 @@ export interface ContextOperations {
   /**
    * `a / b`.
    *
-   * Operands: a f, b f.
+   * Operands: a any, b any, of one dtype.
    * Attributes: none.
-   * Result: f, NumPy broadcasting.
+   * Result: any, NumPy broadcasting.
    */
   div(a: Tensor, b: Tensor): Tensor
   /** `div` on another thread. */
@@ -412,9 +412,9 @@ export interface ContextOperations {
   /**
    * `−x`.
    *
-   * Operands: x f.
+   * Operands: x any.
    * Attributes: none.
-   * Result: f, same shape.
+   * Result: any, same shape.
    */
   neg(x: Tensor): Tensor
   /** `neg` on another thread. */
@@ -422,9 +422,9 @@ export interface ContextOperations {
   /**
    * `|x|`.
    *
-   * Operands: x f.
+   * Operands: x any.
    * Attributes: none.
-   * Result: f, same shape.
+   * Result: any, same shape.
    */
   abs(x: Tensor): Tensor
   /** `abs` on another thread. */
@@ -532,9 +532,9 @@ export interface ContextOperations {
   /**
    * The sum over some or all axes; +0 for no elements.
    *
-   * Operands: x f.
+   * Operands: x any.
    * Attributes: axis (all), keepdim (0), axes (instead of axis).
-   * Result: f.
+   * Result: any.
    */
   sum(x: Tensor, options?: SumOptions): Tensor
   /** `sum` on another thread. */
@@ -552,9 +552,9 @@ export interface ContextOperations {
   /**
    * The maximum over some or all axes; NaN propagates. `invalid_argument` for no elements.
    *
-   * Operands: x f.
+   * Operands: x any.
    * Attributes: axis (all), keepdim (0), axes (instead of axis).
-   * Result: f.
+   * Result: any.
    */
   max(x: Tensor, options?: MaxOptions): Tensor
   /** `max` on another thread. */
@@ -562,7 +562,7 @@ export interface ContextOperations {
   /**
    * The index of the first maximum, i64. `invalid_argument` for no elements.
    *
-   * Operands: x f.
+   * Operands: x any.
    * Attributes: axis (all), keepdim (0), dtype (i64; or i32, u32).
    * Result: i.
    */
@@ -692,9 +692,9 @@ export interface ContextOperations {
   /**
    * The larger of a and b; NaN propagates, and −0 < +0.
    *
-   * Operands: a f, b f.
+   * Operands: a any, b any, of one dtype.
    * Attributes: none.
-   * Result: f, NumPy broadcasting.
+   * Result: any, NumPy broadcasting.
    */
   maximum(a: Tensor, b: Tensor): Tensor
   /** `maximum` on another thread. */
@@ -702,9 +702,9 @@ export interface ContextOperations {
   /**
    * The smaller of a and b; NaN propagates, and −0 < +0.
    *
-   * Operands: a f, b f.
+   * Operands: a any, b any, of one dtype.
    * Attributes: none.
-   * Result: f, NumPy broadcasting.
+   * Result: any, NumPy broadcasting.
    */
   minimum(a: Tensor, b: Tensor): Tensor
   /** `minimum` on another thread. */
@@ -762,9 +762,9 @@ export interface ContextOperations {
   /**
    * The minimum over some or all axes; NaN propagates. `invalid_argument` for no elements.
    *
-   * Operands: x f.
+   * Operands: x any.
    * Attributes: axis (all), keepdim (0), axes (instead of axis).
-   * Result: f.
+   * Result: any.
    */
   min(x: Tensor, options?: MinOptions): Tensor
   /** `min` on another thread. */
@@ -772,7 +772,7 @@ export interface ContextOperations {
   /**
    * The index of the first minimum, i64. `invalid_argument` for no elements.
    *
-   * Operands: x f.
+   * Operands: x any.
    * Attributes: axis (all), keepdim (0), dtype (i64; or i32, u32).
    * Result: i.
    */
@@ -782,9 +782,9 @@ export interface ContextOperations {
   /**
    * The product over some or all axes; 1 for no elements.
    *
-   * Operands: x f.
+   * Operands: x any.
    * Attributes: axis (all), keepdim (0), axes (instead of axis).
-   * Result: f.
+   * Result: any.
    */
   prod(x: Tensor, options?: ProdOptions): Tensor
   /** `prod` on another thread. */
@@ -976,9 +976,9 @@ export interface TensorOperations {
   /**
    * `a + b`.
    *
-   * Operands: a f, b f.
+   * Operands: a any, b any, of one dtype.
    * Attributes: none.
-   * Result: f, NumPy broadcasting.
+   * Result: any, NumPy broadcasting.
    */
   add(b: Tensor): Tensor
   /** `add` on another thread. */
@@ -986,9 +986,9 @@ export interface TensorOperations {
   /**
    * `a − b`.
    *
-   * Operands: a f, b f.
+   * Operands: a any, b any, of one dtype.
    * Attributes: none.
-   * Result: f, NumPy broadcasting.
+   * Result: any, NumPy broadcasting.
    */
   sub(b: Tensor): Tensor
   /** `sub` on another thread. */
@@ -996,9 +996,9 @@ export interface TensorOperations {
   /**
    * `a·b`, element by element.
    *
-   * Operands: a f, b f.
+   * Operands: a any, b any, of one dtype.
    * Attributes: none.
-   * Result: f, NumPy broadcasting.
+   * Result: any, NumPy broadcasting.
    */
   mul(b: Tensor): Tensor
   /** `mul` on another thread. */
@@ -1006,9 +1006,9 @@ export interface TensorOperations {
   /**
    * `a / b`.
    *
-   * Operands: a f, b f.
+   * Operands: a any, b any, of one dtype.
    * Attributes: none.
-   * Result: f, NumPy broadcasting.
+   * Result: any, NumPy broadcasting.
    */
   div(b: Tensor): Tensor
   /** `div` on another thread. */
@@ -1026,9 +1026,9 @@ export interface TensorOperations {
   /**
    * `−x`.
    *
-   * Operands: x f.
+   * Operands: x any.
    * Attributes: none.
-   * Result: f, same shape.
+   * Result: any, same shape.
    */
   neg(): Tensor
   /** `neg` on another thread. */
@@ -1036,9 +1036,9 @@ export interface TensorOperations {
   /**
    * `|x|`.
    *
-   * Operands: x f.
+   * Operands: x any.
    * Attributes: none.
-   * Result: f, same shape.
+   * Result: any, same shape.
    */
   abs(): Tensor
   /** `abs` on another thread. */
@@ -1146,9 +1146,9 @@ export interface TensorOperations {
   /**
    * The sum over some or all axes; +0 for no elements.
    *
-   * Operands: x f.
+   * Operands: x any.
    * Attributes: axis (all), keepdim (0), axes (instead of axis).
-   * Result: f.
+   * Result: any.
    */
   sum(options?: SumOptions): Tensor
   /** `sum` on another thread. */
@@ -1166,9 +1166,9 @@ export interface TensorOperations {
   /**
    * The maximum over some or all axes; NaN propagates. `invalid_argument` for no elements.
    *
-   * Operands: x f.
+   * Operands: x any.
    * Attributes: axis (all), keepdim (0), axes (instead of axis).
-   * Result: f.
+   * Result: any.
    */
   max(options?: MaxOptions): Tensor
   /** `max` on another thread. */
@@ -1176,7 +1176,7 @@ export interface TensorOperations {
   /**
    * The index of the first maximum, i64. `invalid_argument` for no elements.
    *
-   * Operands: x f.
+   * Operands: x any.
    * Attributes: axis (all), keepdim (0), dtype (i64; or i32, u32).
    * Result: i.
    */
@@ -1306,9 +1306,9 @@ export interface TensorOperations {
   /**
    * The larger of a and b; NaN propagates, and −0 < +0.
    *
-   * Operands: a f, b f.
+   * Operands: a any, b any, of one dtype.
    * Attributes: none.
-   * Result: f, NumPy broadcasting.
+   * Result: any, NumPy broadcasting.
    */
   maximum(b: Tensor): Tensor
   /** `maximum` on another thread. */
@@ -1316,9 +1316,9 @@ export interface TensorOperations {
   /**
    * The smaller of a and b; NaN propagates, and −0 < +0.
    *
-   * Operands: a f, b f.
+   * Operands: a any, b any, of one dtype.
    * Attributes: none.
-   * Result: f, NumPy broadcasting.
+   * Result: any, NumPy broadcasting.
    */
   minimum(b: Tensor): Tensor
   /** `minimum` on another thread. */
@@ -1376,9 +1376,9 @@ export interface TensorOperations {
   /**
    * The minimum over some or all axes; NaN propagates. `invalid_argument` for no elements.
    *
-   * Operands: x f.
+   * Operands: x any.
    * Attributes: axis (all), keepdim (0), axes (instead of axis).
-   * Result: f.
+   * Result: any.
    */
   min(options?: MinOptions): Tensor
   /** `min` on another thread. */
@@ -1386,7 +1386,7 @@ export interface TensorOperations {
   /**
    * The index of the first minimum, i64. `invalid_argument` for no elements.
    *
-   * Operands: x f.
+   * Operands: x any.
    * Attributes: axis (all), keepdim (0), dtype (i64; or i32, u32).
    * Result: i.
    */
@@ -1396,9 +1396,9 @@ export interface TensorOperations {
   /**
    * The product over some or all axes; 1 for no elements.
    *
-   * Operands: x f.
+   * Operands: x any.
    * Attributes: axis (all), keepdim (0), axes (instead of axis).
-   * Result: f.
+   * Result: any.
    */
   prod(options?: ProdOptions): Tensor
   /** `prod` on another thread. */

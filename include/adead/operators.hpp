@@ -5,6 +5,7 @@
 #include <adead/tensor.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <ostream>
 
@@ -23,14 +24,15 @@ inline Returned<Tensor> apply(Op op, Array<const Tensor *> operands, const Attrs
   return done(status, Tensor(out, context));
 }
 
-/// Runs an operation of a tensor and a number, which is rounded to the tensor's dtype.
+/// Runs an operation of a tensor and a number, which is rounded to the tensor's dtype. A fraction with integers is a `dtype_mismatch`.
 inline Returned<Tensor> apply(Op op, const Tensor &x, float number, bool number_first = false) {
   adead_dtype dtype = 0;
   adead_tensor *out = nullptr;
   adead_status status = adead_tensor_dtype(x.get(), &dtype);
   if (!status) status = adead_tensor_create(ADEAD_DTYPE_F32, nullptr, 0, &number, sizeof number, &out);
   Tensor scalar(out, x.context());
-  if (!status && dtype != ADEAD_DTYPE_F32) {
+  bool is_fraction = number != std::trunc(number) && dtype > ADEAD_DTYPE_BF16;
+  if (!status && dtype != ADEAD_DTYPE_F32 && !is_fraction) {
     Attrs attrs;
     attrs.give(status, Op::cast, "dtype", std::optional<DType>(static_cast<DType>(dtype)));
     const adead_tensor *operand = scalar.get();
@@ -49,10 +51,12 @@ inline Returned<Tensor> apply(Op op, const Tensor &x, float number, bool number_
 /// Calls Context::neg.
 inline Returned<Tensor> operator-(const Tensor &x) { return detail::apply(Op::neg, {&x}); }
 
-/// Calls Context::scale.
+/// Calls Context::scale, or for integers Context::mul.
 inline Returned<Tensor> operator*(const Tensor &x, float alpha) {
   Attrs attrs;
-  adead_status status = ADEAD_OK;
+  adead_dtype dtype = 0;
+  adead_status status = adead_tensor_dtype(x.get(), &dtype);
+  if (!status && dtype > ADEAD_DTYPE_BF16) return detail::apply(Op::mul, x, alpha);
   attrs.give(status, Op::scale, "alpha", std::optional<float>(alpha));
   if (status) return detail::failed<Tensor>(status);
   return detail::apply(Op::scale, {&x}, attrs);

@@ -107,7 +107,12 @@ void operators(const Context &ctx) {
   CHECK(OK(OK(b / 2.f).to_vector<float>()) == std::vector<float>{2, 4, 1});
   Tensor half = OK(ctx.cast(a, {DType::f16}));
   CHECK(same(OK(half + 1.f), OK(ctx.cast(OK(a + 1.f), {DType::f16}))));
-  FAILS(DtypeMismatch, dtype_mismatch, "i32", OK(ctx.tensor({1, 2})) + 1.f);
+  Tensor ids = OK(ctx.tensor({1, 2}));
+  CHECK(OK(OK(ids + 1.f).to_vector<std::int32_t>()) == std::vector<std::int32_t>{2, 3});
+  CHECK(OK(OK(ids * 2.f).to_vector<std::int32_t>()) == std::vector<std::int32_t>{2, 4});
+  CHECK(OK(OK(-7.f / ids).to_vector<std::int32_t>()) == std::vector<std::int32_t>{-7, -4});
+  FAILS(DtypeMismatch, dtype_mismatch, "i32", ids + 1.5f);
+  FAILS(DtypeMismatch, dtype_mismatch, "i32", ids * 1.5f);
   FAILS(InvalidArgument, invalid_argument, "NULL", Tensor() + 1.f);
 
   // Operations are methods of tensors too.

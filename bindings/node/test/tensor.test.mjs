@@ -44,6 +44,12 @@ test('bools are made of booleans', () => {
   assert.deepEqual(a.notEqual(b).toArray(), Uint8Array.of(1, 1, 0))
   assert.deepEqual(a.less(b).where(a, f32([7], [])).toArray(), Float32Array.of(1, 7, 7))
   throws('dtype_mismatch', /computes on f32, f16 and bf16, not bool/, () => a.less(b).relu())
+  // Integers wrap around, and are divided down.
+  const bytes = new Tensor(Uint8Array.of(200, 7), [2], 'u8')
+  assert.deepEqual(bytes.add(new Tensor(Uint8Array.of(100, 3), [2], 'u8')).toArray(), Uint8Array.of(44, 10))
+  const ids = Tensor.from([-7n, 7n])
+  assert.deepEqual(ids.div(Tensor.from([2n, 0n])).toArray(), BigInt64Array.of(-4n, 0n))
+  assert.equal(a.less(b).cast({ dtype: 'i32' }).sum().item(), 1)
 })
 
 test('data is copied in and out', () => {

@@ -7,7 +7,7 @@ use crate::errors::{Result, guard, interruptible, wrong_type};
 use crate::pipeline::PyPipeline;
 use crate::tensor::PyTensor;
 use crate::values::{Operand, is_number, scalar, tensor_of};
-use adead::{Attrs, Op, OpInfo, OpKind, Tensor, View};
+use adead::{Attrs, DType, Op, OpInfo, OpKind, Tensor, View};
 use pyo3::ffi::PyObject;
 use pyo3::prelude::*;
 use pyo3::pyclass::{PyClass, boolean_struct::True};
@@ -81,7 +81,22 @@ pub fn run_operands(
     operands: &[Operand<'_>],
 ) -> Result<Tensor> {
     let views: Views<'_> = operands.iter().map(Operand::view).collect();
+    if let Some(to) = reduced_in(op, &views) {
+        let wide = run(py, ctx, Op::Cast, &Attrs { dtype: Some(to), ..Attrs::DEFAULT }, &views)?;
+        return run(py, ctx, op, attrs, &[Some(wide.view())]);
+    }
     run(py, ctx, op, attrs, &views)
+}
+
+/// Returns the dtype in which a reduction of integers or bools is computed, if that is not their own: sums and products in i64,
+/// means in f32, as NumPy's users expect.
+fn reduced_in(op: Op, views: &[Option<View<'_>>]) -> Option<DType> {
+    let own = views.first()?.as_ref()?.meta().dtype;
+    match op {
+        Op::Sum | Op::Prod if !own.is_float() && own != DType::I64 => Some(DType::I64),
+        Op::Mean if !own.is_float() => Some(DType::F32),
+        _ => None,
+    }
 }
 
 /// Returns attributes from keywords.
@@ -167,7 +182,7 @@ unsafe fn of<'a, T: PyClass<Frozen = True> + Sync>(py: Python<'a>, object: &'a *
     }
 }
 
-/// Runs a call with only tensors. Returns None if the call has anything else.
+/// Runs a call with only tensors, in their dtype. Returns None for another call.
 ///
 /// # Safety
 /// As [`call`].
@@ -194,6 +209,9 @@ unsafe fn plain(
             }
             views.push(Some(of::<PyTensor>(py, object).0.view()));
         }
+    }
+    if reduced_in(op, &views).is_some() {
+        return None;
     }
     // SAFETY: passed on.
     let ctx = match unsafe { context_of(py, place, object) } {

@@ -9,13 +9,13 @@ use crate::dtypes::{self, Named};
 use crate::errors::{Result, detached, fail, wrong_type};
 use crate::operations;
 use crate::sharing::Bytes;
-use crate::values::{Operand, is_number, scalar, tensor_of};
+use crate::values::{Operand, is_integer, is_number, scalar, tensor_of};
 use adead::{Attrs, DType, Meta, Op, OpKind, Tensor};
 use pyo3::IntoPyObjectExt;
 use pyo3::basic::CompareOp;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyInt, PyList, PySlice, PyTuple, PyType};
+use pyo3::types::{PyBool, PyBytes, PyInt, PyList, PySlice, PyTuple, PyType};
 use std::ffi::c_int;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -66,29 +66,51 @@ impl PyTensor {
         let ctx = default_context(py)?;
         let ctx = ctx.get();
         let mut wide = None;
+        let to = |dtype| Attrs { dtype: Some(dtype), ..Attrs::DEFAULT };
+        let cast = |dtype| operations::run(py, ctx, Op::Cast, &to(dtype), &[Some(self.0.view())]);
         let other = if let Ok(tensor) = other.cast::<PyTensor>() {
             Operand::Tensor(tensor.clone())
         } else if let Some(whole) = self.compared_with(op, other) {
             // Exact, because i64 holds the values of i32, u32 and bool.
-            let attrs = Attrs { dtype: Some(DType::I64), ..Attrs::DEFAULT };
-            wide = Some(operations::run(py, ctx, Op::Cast, &attrs, &[Some(self.0.view())])?);
+            wide = Some(cast(DType::I64)?);
             Operand::Own(Tensor::new(&[whole], &[])?)
         } else if is_number(other) && op != Op::Matmul {
-            // Arithmetic is in f32, also for integers and a number.
-            if !self.0.dtype().is_float() {
-                let attrs = Attrs { dtype: Some(DType::F32), ..Attrs::DEFAULT };
-                wide = Some(operations::run(py, ctx, Op::Cast, &attrs, &[Some(self.0.view())])?);
+            let own = self.0.dtype();
+            let dtype = if own.is_float() { own } else { computed_with(op, own, other) };
+            if dtype != own {
+                wide = Some(cast(dtype)?);
             }
-            Operand::Own(scalar(&ctx.inner, other, self.0.dtype())?)
+            Operand::Own(if dtype.is_float() {
+                scalar(&ctx.inner, other, dtype)?
+            } else {
+                tensor_of(&ctx.inner, other, Some(dtype))?
+            })
         } else if Exported::supports_buffer_protocol(other) {
             Operand::new(other)?
         } else {
             return Ok(None);
         };
+        let mut other = other;
+        if op == Op::Div && !self.0.dtype().is_float() {
+            // A quotient of integers is a float. `//` has their own division.
+            wide = wide.filter(|wide| wide.dtype().is_float()).map_or_else(|| cast(DType::F32), Ok).map(Some)?;
+            if other.view().is_some_and(|view| !view.meta().dtype.is_float()) {
+                other = Operand::Own(operations::run(py, ctx, Op::Cast, &to(DType::F32), &[other.view()])?);
+            }
+        }
         let (own, other) = (Some(wide.as_ref().unwrap_or(&self.0).view()), other.view());
         let views = if turned { [other, own] } else { [own, other] };
         Ok(Some(PyTensor(operations::run(py, ctx, op, &Attrs::DEFAULT, &views)?)))
     }
+}
+
+/// Returns the dtype in which an operator of integers or bools and a number is computed: that of the integers if the number is an
+/// int, i64 if it is an int and the tensor holds bools, else f32.
+fn computed_with(op: Op, own: DType, number: &Bound<'_, PyAny>) -> DType {
+    if op == Op::Div || !op.takes_integers() || !is_integer(number) {
+        return DType::F32;
+    }
+    if own == DType::Bool && !number.is_instance_of::<PyBool>() { DType::I64 } else { own }
 }
 
 /// Returns a tensor's bytes in host memory; see [`PyTensor::on_host`].

@@ -208,6 +208,11 @@ pub fn is_number(object: &Bound<'_, PyAny>) -> bool {
     object.is_instance_of::<PyFloat>() || object.is_instance_of::<PyInt>() || is_scalar(object)
 }
 
+/// Returns whether a number is an int, or another library's integer.
+pub fn is_integer(number: &Bound<'_, PyAny>) -> bool {
+    !number.is_instance_of::<PyFloat>() && (number.is_instance_of::<PyInt>() || number.hasattr("__index__").unwrap_or(false))
+}
+
 /// Returns whether the type has a length, as arrays and sequences do: quicker than to look up the method's name.
 fn has_length(object: &Bound<'_, PyAny>) -> bool {
     // SAFETY: the object's type lives as long as the object, and every type may be asked for its slots.

@@ -255,12 +255,82 @@ def test_operators():
         a @ 2
 
 
-def test_integers_with_a_number_are_computed_in_f32():
+def test_integers_and_a_float_are_computed_in_f32():
     x = adead.Tensor([1, 2, 3])
-    assert ((x * 2).dtype, (x * 2).tolist()) == ("f32", [2.0, 4.0, 6.0])
-    assert (x + 1).tolist() == [2, 3, 4] and (1 - x).tolist() == [0, -1, -2] and (x / numpy.float32(2)).tolist() == [0.5, 1, 1.5]
-    with pytest.raises(adead.DtypeMismatchError):
-        x + x
+    for got, expected in (
+        (x * 2.0, [2.0, 4.0, 6.0]),
+        (x / 2, [0.5, 1.0, 1.5]),
+        (x / numpy.float32(2), [0.5, 1.0, 1.5]),
+        (6 / x, [6.0, 3.0, 2.0]),
+        (x / adead.Tensor([2, 4, 8]), [0.5, 0.5, 0.375]),
+        (adead.divide(x, 2), [0.5, 1.0, 1.5]),
+        (x**2, [1.0, 4.0, 9.0]),
+        (x // 2.0, [0.0, 1.0, 1.0]),
+    ):
+        assert (got.dtype, got.tolist()) == ("f32", expected)
+
+
+INTEGERS = ["i32", "i64", "u32", "u8"]
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_integer_arithmetic_is_numpys(dtype):
+    kind = numpy.dtype(str(adead.DType(dtype).name))
+    ends = numpy.iinfo(kind)
+    values = numpy.array([0, 1, 2, 3, 7, 100, ends.max, ends.max - 1, ends.min, ends.min + 5, ends.min + 1], kind)
+    a, b = numpy.repeat(values, len(values)), numpy.tile(values, len(values))
+    x, y = adead.Tensor(a), adead.Tensor(b)
+    with numpy.errstate(all="ignore"):
+        for function in (
+            lambda p, q: p + q,
+            lambda p, q: p - q,
+            lambda p, q: p * q,
+            lambda p, q: p // q,
+            lambda p, q: numpy.maximum(p, q),
+            lambda p, q: numpy.minimum(p, q),
+            lambda p, q: -p,
+            lambda p, q: abs(p),
+            lambda p, q: p + 1,
+            lambda p, q: 3 - p,
+            lambda p, q: p * numpy.int64(2) if isinstance(p, adead.Tensor) else p * kind.type(2),
+            lambda p, q: p // 7,
+            lambda p, q: p % 7,
+            lambda p, q: numpy.square(p),
+            lambda p, q: numpy.sign(p),
+        ):
+            expected, found = function(a, b), function(x, y)
+            assert found.dtype == dtype and numpy.array_equal(found.numpy(), expected), (found, expected)
+        expected = a % numpy.where(b == 0, kind.type(1), b)
+        assert numpy.array_equal((x % adead.where(y == 0, 1, y)).numpy(), expected)
+    with pytest.raises(OverflowError if dtype == "i64" else adead.InvalidArgumentError):
+        x + (int(ends.max) + 1)
+    with pytest.raises(adead.DtypeMismatchError, match="cast one of them"):
+        x + adead.Tensor([1.0])
+
+
+@pytest.mark.parametrize("dtype", [*INTEGERS, "bool"])
+def test_integers_are_reduced(dtype):
+    array = numpy.arange(60).reshape(3, 4, 5) % 7 % 256
+    array = array.astype(adead.DType(dtype).name)
+    x = adead.Tensor(array)
+    for axis in (None, 0, (0, 2), -1):
+        for name in ("sum", "prod", "max", "min"):
+            expected, found = getattr(numpy, name)(array, axis=axis), getattr(x, name)(axis=axis)
+            assert numpy.array_equal(found.numpy(), expected), (name, axis)
+            assert found.dtype == (dtype if name in ("max", "min") else "i64")
+        assert numpy.allclose(x.mean(axis=axis).numpy(), array.mean(axis=axis))
+    assert x.argmax(axis=2).tolist() == array.argmax(axis=2).tolist() and x.argmin().item() == array.argmin()
+    assert adead.count_nonzero(x, axis=1).tolist() == numpy.count_nonzero(array, axis=1).tolist()
+    large = adead.Tensor(numpy.ones(2**24 + 3, "u1"))
+    assert large.sum().item() == 2**24 + 3 == adead.count_nonzero(large).item()
+
+
+def test_bools_count():
+    x = adead.Tensor([True, False, True])
+    assert ((x + 1).dtype, (x + 1).tolist()) == ("i64", [2, 1, 2])
+    assert ((x + x).dtype, (x + x).tolist(), (x * x).tolist()) == ("bool", [True, False, True], [True, False, True])
+    assert ((x > 0).sum().item(), (x.cast("i32") + True).tolist()) == (2, [2, 1, 2])
+    assert (adead.Tensor([5.0, 1.0]) > 2).mean().item() == 0.5
 
 
 def test_comparisons():
@@ -352,7 +422,7 @@ def test_bools():
     mask = adead.where(x, adead.Tensor(1.0), adead.Tensor([[0.0], [5.0]]))
     assert mask.tolist() == [[1.0, 0.0, 1.0], [1.0, 5.0, 1.0]]
     with pytest.raises(adead.DtypeMismatchError, match="computes on f32, f16 and bf16, not bool"):
-        x.sum()
+        x.relu()
     with pytest.raises(adead.DtypeMismatchError, match="condition is bool"):
         adead.where(adead.Tensor([1.0]), x, x)
 

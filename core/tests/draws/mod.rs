@@ -34,11 +34,11 @@ impl Random {
         (0..rank).map(|_| self.size(most)).collect()
     }
 
-    /// A tensor of a floating dtype, or any bytes for u8.
+    /// A tensor of a floating dtype, or any bits for the others.
     pub fn float(&mut self, dtype: DType, dims: &[usize]) -> Tensor {
         let n: usize = dims.iter().product();
-        if dtype == DType::U8 {
-            let bytes: Vec<u8> = (0..n).map(|_| self.next() as u8).collect();
+        if !dtype.is_float() {
+            let bytes: Vec<u8> = (0..n * dtype.size()).map(|_| self.next() as u8).collect();
             return Tensor::from_bytes(&bytes, dtype, dims).unwrap();
         }
         // Most tensors are tame, so that sums and products stay interesting; some are wild.
@@ -112,6 +112,9 @@ pub fn draw(op: Op, dtype: DType, r: &mut Random) -> (Attrs, Vec<Option<Tensor>>
     let dtype = match op {
         Op::Embedding | Op::Transpose | Op::Slice | Op::Pad | Op::Gather | Op::Concat | Op::Cast if r.below(4) == 0 => {
             DType::U8
+        }
+        _ if op.takes_integers() && r.below(3) == 0 => {
+            [DType::I32, DType::I64, DType::U32, DType::U8, DType::Bool][r.below(5)]
         }
         _ => dtype,
     };

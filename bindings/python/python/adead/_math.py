@@ -66,13 +66,31 @@ def clip(x: Array, /, min: Array | Number | None = None, max: Array | Number | N
     return x if max is None else core.minimum(x, max)
 
 
+def divide(x: Array | Number, y: Array | Number) -> Tensor:
+    """Returns x / y. Integers and bools are computed in f32; ``floor_divide`` and ``div`` have their own division."""
+    return core.div(_real(x), _real(y))
+
+
+def _real(x: Any) -> Any:
+    """Returns integers and bools as f32; leaves numbers as they are."""
+    if isinstance(x, (int, float)):
+        return float(x)
+    x = tensor(x)
+    return x if x.dtype in FLOATS else x.cast("f32")
+
+
 def floor_divide(x: Array | Number, y: Array | Number) -> Tensor:
-    """Returns the floor of x / y. The quotient is rounded to f32 first; NumPy's is exact."""
-    return core.floor(core.div(x, y))
+    """Returns the floor of x / y: exact for integers, and 0 if y is 0. Floats are divided in f32, and the quotient is
+    rounded first; NumPy's is exact.
+    """
+    found = core.div(x, y)
+    return core.floor(found) if found.dtype in FLOATS else found
 
 
 def remainder(x: Array | Number, y: Array | Number) -> Tensor:
-    """Returns x − floor(x / y)·y, with the sign of y. Each step is rounded to f32; NumPy's result is exact."""
+    """Returns x − floor(x / y)·y, with the sign of y: exact for integers. For floats, each step is rounded to f32;
+    NumPy's result is exact.
+    """
     return core.sub(x, core.mul(floor_divide(x, y), y))
 
 
@@ -89,8 +107,10 @@ def trunc(x: Array) -> Tensor:
 
 def sign(x: Array) -> Tensor:
     """Returns −1, 0 or 1 for each element; NaN stays NaN."""
-    x = floating("sign", tensor(x))
-    return where(x > 0, 1.0, where(x < 0, -1.0, x + 0.0))
+    x = tensor(x)
+    if x.dtype in FLOATS:
+        return where(x > 0, 1.0, where(x < 0, -1.0, x + 0.0))
+    return core.sub((x > 0).cast(x.dtype), (x < 0).cast(x.dtype))
 
 
 def square(x: Array) -> Tensor:
@@ -179,8 +199,8 @@ def diff(x: Array, axis: int = -1, n: int = 1) -> Tensor:
 
 
 def _truth(x: Array) -> Tensor:
-    """Returns whether each element is not 0, as 0 or 1 in f32."""
-    return tensor(x).cast("bool").cast("f32")
+    """Returns whether each element is not 0, as 0 or 1 in i64."""
+    return tensor(x).cast("bool").cast("i64")
 
 
 def all(x: Array, /, axis: Axes = None, *, keepdims: bool = False, **_numpy: None) -> Tensor:  # noqa: A001
@@ -196,9 +216,9 @@ def any(x: Array, /, axis: Axes = None, *, keepdims: bool = False, **_numpy: Non
 
 
 def count_nonzero(x: Array, axis: Axes = None, *, keepdims: bool = False) -> Tensor:
-    """Returns how many elements are not 0 over some or all axes, as i64. Exact up to 2**24 elements of a line."""
+    """Returns how many elements are not 0 over some or all axes, as i64."""
     ones = _truth(x)
-    return ones.sum(axis=reduced("count_nonzero", ones, axis), keepdim=keepdims).cast("i64")
+    return ones.sum(axis=reduced("count_nonzero", ones, axis), keepdim=keepdims)
 
 
 def nonzero(x: Array, /) -> tuple[Tensor, ...]:

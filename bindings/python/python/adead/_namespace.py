@@ -16,11 +16,11 @@ VERSION = "2024.12"
 # The standard's names of operations that have another name here.
 subtract = core.sub
 multiply = core.mul
-divide = core.div
+divide = math.divide
 negative = core.neg
 cumulative_sum = core.cumsum
 take_along_axis = core.gather
-# Of bools, as integers have no arithmetic.
+# Of bools: integers have no operations on bits.
 bitwise_and = math.logical_and
 bitwise_invert = math.logical_not
 bitwise_or = math.logical_or

@@ -19,36 +19,36 @@ def _known(other: Any) -> bool:
 
 
 def _wide(x: Any) -> Any:
-    """Returns integers and bools as f32 if the other operand is a number, like the other operators."""
+    """Returns integers and bools as f32, as the other operators do if the other operand is a float."""
     return x.cast("f32") if isinstance(x, Tensor) and x.dtype not in ("f32", "f16", "bf16") else x
 
 
 def _divided(function: Any, x: Any, y: Any, other: Any) -> Tensor:
     if not _known(other):
         return NotImplemented  # type: ignore[no-any-return]
-    if isinstance(other, (int, float)):
+    if isinstance(other, float):
         x, y = _wide(x), _wide(y)
     found: Tensor = function(x, y)
     return found
 
 
 def tensor_floordiv(self: Tensor, other: Array | Number, /) -> Tensor:
-    """Returns floor(self / other); the quotient is rounded first."""
+    """Returns floor(self / other): exact for integers, else of the rounded quotient."""
     return _divided(math.floor_divide, self, other, other)
 
 
 def tensor_rfloordiv(self: Tensor, other: Array | Number, /) -> Tensor:
-    """Returns floor(other / self); the quotient is rounded first."""
+    """Returns floor(other / self): exact for integers, else of the rounded quotient."""
     return _divided(math.floor_divide, other, self, other)
 
 
 def tensor_mod(self: Tensor, other: Array | Number, /) -> Tensor:
-    """Returns self − floor(self / other)·other, each step rounded."""
+    """Returns self − floor(self / other)·other: exact for integers, else each step is rounded."""
     return _divided(math.remainder, self, other, other)
 
 
 def tensor_rmod(self: Tensor, other: Array | Number, /) -> Tensor:
-    """Returns other − floor(other / self)·self, each step rounded."""
+    """Returns other − floor(other / self)·self: exact for integers, else each step is rounded."""
     return _divided(math.remainder, other, self, other)
 
 
