@@ -69,11 +69,11 @@ export declare class Context {
   constructor(device?: string | null, options?: ContextOptions)
   /** Opens a context like `new Context(…)`, on another thread. */
   static openAsync(device?: string | null, options?: ContextOptions): Promise<Context>
-  /** The device that the context was opened on. For a context that chooses between devices, the CPU. */
+  /** The device that the context was opened on. With several devices, it is the CPU, or without the CPU the first GPU. */
   get device(): DeviceInfo
   /** Every device that the context can use. */
   get devices(): Array<DeviceInfo>
-  /** Releases what is kept for later work, such as scratch memory, worker threads and idle device memory. */
+  /** Releases resources kept for later work, such as scratch memory, worker threads and idle device memory. */
   trim(): void
   /** Returns the memory use of the context's GPU, or of the host if the context has no GPU. */
   memory(): MemoryUse
@@ -99,20 +99,20 @@ export declare class Context {
   /** Returns the threshold that was set for a family, or null. */
   threshold(family: Family): number | null
   /**
-   * Sends all work to one of the context's devices, given by its id, whatever it costs. null returns to the cost model.
+   * Runs all work on one of the context's devices, given by its id, whatever the cost. null returns to the cost model.
    * `invalid_argument` if the context has no device with this id.
    */
   force(device: string | null): void
   /** The id of the forced device, or null. */
   get forced(): string | null
-  /** Begins to record operations that are run as a whole. */
+  /** Begins a pipeline, which records operations and runs them as a whole. */
   pipeline(): Pipeline
   /** Returns the use of the cache in which `Pipeline.execute` keeps compiled pipelines. `trim` empties it. */
   pipelineCache(): PipelineCache
   /**
-   * Copies a tensor to one of the context's devices, given by its name, and returns a tensor that shares its copies.
-   * Operations use the copy, and leave their results on their device. May return while the copy is still in progress. "cpu"
-   * is `tensor.toCpu()`.
+   * Copies a tensor to one of the context's devices, given by its name, and returns a tensor that shares its copies. Operations on the
+   * device use the copy, and their results stay on the device that computed them. May return while the copy is still in progress. "cpu"
+   * does the same as `tensor.toCpu()`.
    */
   to(tensor: Tensor, device: string): Tensor
   /**
@@ -128,9 +128,8 @@ export declare class Context {
   /** The default precision: see `setPrecision`. */
   get precision(): 'f32' | 'fixed24' | 'fixed16'
   /**
-   * Sets the default precision: the precision of products for which none is given. It applies to calls, pipelines and
-   * programs that start or are compiled later. The initial value is "f32". Layers keep the precision that the context had
-   * when they were made.
+   * Sets the default precision: the precision of products that specify none. It applies to calls, pipelines and programs that start or
+   * are compiled later. The initial value is "f32". Layers keep the precision that the context had when they were made.
    */
   setPrecision(precision: 'f32' | 'fixed24' | 'fixed16'): void
   /**
@@ -163,9 +162,9 @@ export declare class Context {
   /** Runs `buffer` on another thread. An array is copied first, so the caller may reuse it at once. */
   bufferAsync(contents: TypedArray | readonly number[] | BufferSize): Promise<DeviceBuffer>
   /**
-   * Compiles a kernel's source for the context's GPU, and loads it: CUDA C++ on a CUDA device, by NVRTC, and GLSL of a compute
-   * shader on a Vulkan device, by glslangValidator. `name` stands for the source in messages. `invalid_kernel` has the compiler's
-   * messages with their lines, `backend_unavailable` says where a compiler was looked for.
+   * Compiles a kernel from source and loads it on the context's GPU. A CUDA device takes CUDA C++, which NVRTC compiles. A Vulkan device
+   * takes a GLSL compute shader, which glslangValidator compiles. The compiler's messages call the source `name`. `invalid_kernel` has
+   * these messages, with line numbers. `backend_unavailable` says where a compiler was searched for.
    */
   compileKernel(source: string, options?: PipelineOptions, name?: string): Kernel
   /** Runs `compileKernel` on another thread. */
@@ -202,18 +201,18 @@ export declare class Context {
   wait(): void
   /** Runs `wait` on another thread. */
   waitAsync(): Promise<void>
-  /** Returns the point after everything that the context enqueued. */
+  /** Creates an event after everything that the context has enqueued so far. */
   event(): Event
-  /** Returns the same point, for the host to wait for. */
+  /** Creates an event as `event` does, for the host to wait for. */
   fence(): Event
   /**
-   * Makes a new stream. On an NVIDIA GPU through CUDA, waiting work of a high-priority stream begins before that of other
-   * streams. Elsewhere the priority has no effect.
+   * Makes a new stream. On an NVIDIA GPU through CUDA, pending work of a high-priority stream starts before that of other streams. Other
+   * devices ignore the priority.
    */
   stream(highPriority?: boolean): Stream
   /**
-   * Begins to record what this context and its streams do, on every thread: see docs/profile.md. `invalid_argument` if the
-   * context is being profiled already.
+   * Starts recording the work of this context and its streams, on every thread: see docs/profile.md. `invalid_argument` if the context
+   * is being profiled already.
    */
   profile(options?: ProfileOptions | undefined | null): Profile
 }
@@ -374,11 +373,11 @@ export declare class Pipeline {
   constant(tensor: Tensor): this
   /** Gives the current value another shape with the same number of elements. */
   reshape(dims: readonly number[]): this
-  /** Continues with a value of the same elements that no gradient passes through. */
+  /** Makes a value with the same elements as the current one. No gradient passes through it. */
   detach(): this
   /**
-   * Records the gradients of the current value, which has one element as a loss does, by values of this pipeline. The current
-   * value stays. docs/training.md has the rule of each operation.
+   * Records the gradients of the current value, which must have one element, such as a loss, with respect to values of this pipeline.
+   * The current value does not change. docs/training.md gives the rule of each operation.
    */
   gradients(values: readonly Value[]): Array<Value>
   /** Makes an earlier value of this pipeline the current value. */
@@ -436,7 +435,7 @@ export declare class ProfileReport {
 /** A decoded program. It never changes. */
 export declare class Program {
   /**
-   * Decodes `.adead`, AGPU, AHYB, `.hex` text or assembler text. The bytes tell which. Malformed bytes are `invalid_program`
+   * Decodes `.adead`, AGPU, AHYB, `.hex` text or assembler text. The bytes determine the format. Malformed bytes are `invalid_program`
    * with the offset.
    */
   static decode(data: TypedArray): Program
@@ -446,7 +445,7 @@ export declare class Program {
   static loadAsync(path: string): Promise<Program>
   /** Assembles program text, `.adead 1` or `.agpu 1`. Malformed text is `invalid_program` with the line. */
   static assemble(text: string): Program
-  /** Returns the program as text. `assemble` makes the same program from it. */
+  /** Returns the program as text, which `assemble` turns back into this program. */
   disassemble(): string
   /** Returns the text of one instruction, or null if there is none at this index. */
   line(instruction: number): string | null
@@ -476,14 +475,14 @@ export declare class Program {
   run(context: Context, inputs: Record<string, Tensor>, options?: ProgramOptions): Outcome
   /** Runs `run` on another thread. */
   runAsync(context: Context, inputs: Record<string, Tensor>, options?: ProgramOptions & Abortable): Promise<Outcome>
-  /** Prices the program on a context's devices, step by step, without running it. */
+  /** Estimates the costs of the program on a context's devices, step by step, without running it. */
   survey(context: Context): Survey
 }
 
 /**
- * Draws random tensors. Its draws are numbered from 0. The numbers of a draw follow from the seed, the draw's number and the element's
- * place alone, and are those of every language and device. A generator with the same seed and number of draws goes on with the same
- * numbers. A draw that fails doesn't count.
+ * Draws random tensors. Its draws are numbered from 0. Their numbers depend only on the seed, the number of the draw and the position of
+ * the element. They are the same in every language and on every device. Generators with the same seed and number of draws continue with
+ * the same numbers. A draw that fails doesn't count.
  */
 export declare class Random {
   /** Makes a generator that has drawn `draws` times, 0 by default. Both are bigints below 2⁶⁴, or numbers. */
@@ -497,9 +496,9 @@ export declare class Random {
   standardNormal(context: Context, dims: number[]): Tensor
   /** Draws normal numbers: f32. */
   normal(context: Context, dims: number[], mean: number, deviation: number): Tensor
-  /** Draws integers from `low` to below `high`, at most 2³² different ones: i64. */
+  /** Draws integers from `low` to below `high`: i64. This range has at most 2³² integers. */
   integers(dims: number[], low: number, high: number): Tensor
-  /** Draws an order of the numbers below `count`: i64 of `[count]`. */
+  /** Draws a permutation of the integers from 0 to below `count`: i64 of shape `[count]`. */
   permutation(count: number): Tensor
 }
 
@@ -514,7 +513,7 @@ export declare class Stream {
   download(buffer: DeviceBuffer, offset: number, bytes: number): Download
   /** Enqueues a copy of `bytes` bytes between two buffers, each with its byte offset. */
   copy(from: DeviceBuffer, fromOffset: number, to: DeviceBuffer, toOffset: number, bytes: number): void
-  /** Enqueues setting a part of a buffer to zero. */
+  /** Enqueues a fill of a part of a buffer with zeros. */
   clear(buffer: DeviceBuffer, offset: number, bytes: number): void
   /** Enqueues a kernel: see `Context.dispatch`. */
   dispatch(kernel: Kernel, buffers: DeviceBuffer[], groups: [number, number, number], push?: TypedArray): void
@@ -523,7 +522,7 @@ export declare class Stream {
    * returns the errors that only the device can find.
    */
   run(op: OpName, inputs: (BufferOperand | null | undefined)[], output: BufferOperand, options?: Attributes): void
-  /** Returns the point after everything enqueued so far. */
+  /** Creates an event after everything enqueued so far. */
   event(): Event
   /** Makes work enqueued from now on wait for an event of this device. */
   waitFor(event: Event): void
@@ -538,7 +537,7 @@ export declare class Stream {
   finishRecording(): Recording
   /** Enqueues a recording. */
   replay(recording: Recording): void
-  /** Hands the enqueued work to the device now, without waiting. */
+  /** Submits the enqueued work to the device now, without waiting. */
   flush(): void
   /** Waits until everything enqueued has finished. */
   synchronize(): void
@@ -598,7 +597,7 @@ export interface ContextOptions {
   isa?: string
   /** The number of CPU threads. The default is `ADEAD_NUM_THREADS`, or else as many as the process may use. */
   threads?: number
-  /** The default precision: the precision of products for which none is given. The default is "f32". */
+  /** The precision of products that specify none. The default is "f32". */
   precision?: 'f32' | 'fixed24' | 'fixed16'
   /** Whether to open only a GPU, as the class `GPU` does. */
   gpu?: boolean
@@ -747,11 +746,11 @@ export interface LoggerOptions {
 
 /** The use of a device's memory, in bytes. */
 export interface MemoryUse {
-  /** The device's memory. */
+  /** All memory of the device. */
   total: number
-  /** What the driver reports as free for this process. */
+  /** The memory that the driver reports as available to this process. */
   free: number
-  /** What this process holds from the driver through adead. */
+  /** The memory that this process has allocated from the driver through adead. */
   held: number
   /** The part of `held` that is in use. */
   used: number
@@ -763,7 +762,7 @@ export interface MemoryUse {
 export interface Parameter {
   /** Descriptor set and binding. */
   slot: [number, number]
-  /** The fewest bytes that the buffer must have. */
+  /** The smallest allowed size of the buffer, in bytes. */
   least: number
   /** Bytes of an element of the buffer's runtime array, or 0 without such an array. */
   stride: number
@@ -928,7 +927,7 @@ export interface Slot {
   required: boolean
 }
 
-/** The prices of a program. */
+/** The estimated costs of a program. */
 export interface Survey {
   /** The steps that compute or move data, in order. */
   steps: Array<SurveyStep>
@@ -940,7 +939,7 @@ export interface Survey {
   aloneNs: Array<number>
 }
 
-/** A step of a program with its prices. */
+/** The estimated costs of a program's step. */
 export interface SurveyStep {
   /** The index of the step's instruction. */
   instruction: number

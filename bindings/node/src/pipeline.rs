@@ -153,7 +153,7 @@ impl Pipeline {
         self.advance(env, |state| state.pipeline.reshape(state.current()?, &dims))
     }
 
-    /// Makes a value with the same elements the current one. No gradient passes through it.
+    /// Makes a value with the same elements as the current one. No gradient passes through it.
     #[napi(ts_return_type = "this")]
     pub fn detach(&self, env: Env) -> napi::Result<()> {
         self.advance(env, |state| state.pipeline.detach(state.current()?))

@@ -177,7 +177,7 @@ impl PyPipeline {
         Ok(slf)
     }
 
-    /// Makes a value with the same elements the current one. No gradient passes through it.
+    /// Makes a value with the same elements as the current one. No gradient passes through it.
     fn detach(slf: Bound<'_, PyPipeline>) -> Result<Bound<'_, PyPipeline>> {
         {
             let mut state = slf.get().lock();
