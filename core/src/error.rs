@@ -1,6 +1,10 @@
 //! The one error type. Every language maps [`Status`]. Its numbers never change.
 
+#[cfg(feature = "details")]
+use std::any::Any;
 use std::fmt;
+#[cfg(feature = "details")]
+use std::sync::Arc;
 
 macro_rules! statuses {
     ($($(#[$doc:meta])* $variant:ident = $number:literal, $name:literal;)*) => {
@@ -79,9 +83,18 @@ impl fmt::Display for Float {
     }
 }
 
-/// An error: a [`Status`] and a message that says what was wrong, with the numbers, and what to do.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Error(Box<(Status, String)>);
+/// An error: a [`Status`] and a message that says what was wrong, with the numbers, and what to do. Two errors are equal if both
+/// are.
+#[derive(Clone)]
+pub struct Error(Box<Inner>);
+
+#[derive(Clone)]
+struct Inner {
+    status: Status,
+    message: String,
+    #[cfg(feature = "details")]
+    detail: Option<Arc<dyn Any + Send + Sync>>,
+}
 
 /// `Result` with [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -90,7 +103,12 @@ impl Error {
     /// Makes an error.
     #[cold]
     pub fn new(status: Status, message: impl Into<String>) -> Error {
-        Error(Box::new((status, message.into())))
+        Error(Box::new(Inner {
+            status,
+            message: message.into(),
+            #[cfg(feature = "details")]
+            detail: None,
+        }))
     }
 
     /// Makes an error from format arguments. The text is formatted here, so the code at the failing place stays small.
@@ -102,12 +120,27 @@ impl Error {
 
     /// Returns the status.
     pub fn status(&self) -> Status {
-        self.0.0
+        self.0.status
     }
 
     /// Returns the message without the status.
     pub fn message(&self) -> &str {
-        &self.0.1
+        &self.0.message
+    }
+
+    /// Attaches what the error is about, for programs that handle it.
+    #[cfg(feature = "details")]
+    #[cold]
+    pub fn with_detail(mut self, detail: impl Any + Send + Sync) -> Error {
+        self.0.detail = Some(Arc::new(detail));
+        self
+    }
+
+    /// Returns what the error is about, if it is of this type: a [`FailedOperation`](crate::FailedOperation), a
+    /// [`MemoryRefused`](crate::memory::MemoryRefused), the [`std::io::Error`] of a file, or the place in a program.
+    #[cfg(feature = "details")]
+    pub fn detail<T: Any>(&self) -> Option<&T> {
+        self.0.detail.as_ref()?.downcast_ref()
     }
 }
 
@@ -123,11 +156,27 @@ impl fmt::Debug for Error {
     }
 }
 
-impl std::error::Error for Error {}
+impl PartialEq for Error {
+    fn eq(&self, other: &Error) -> bool {
+        (self.status(), self.message()) == (other.status(), other.message())
+    }
+}
+
+impl Eq for Error {}
+
+impl std::error::Error for Error {
+    #[cfg(feature = "details")]
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.detail::<std::io::Error>().map(|error| error as _)
+    }
+}
 
 impl From<std::io::Error> for Error {
     fn from(error: std::io::Error) -> Error {
-        Error::new(Status::Io, error.to_string())
+        let own = Error::new(Status::Io, error.to_string());
+        #[cfg(feature = "details")]
+        let own = own.with_detail(error);
+        own
     }
 }
 

@@ -11,7 +11,7 @@ pub const MOST_STREAMED: u64 = 256 << 20;
 /// Reads a file. Errors contain its name. A source without a size is read to its end, at most [`MOST_STREAMED`] bytes.
 pub fn read(path: &Path) -> Result<Vec<u8>> {
     let name = path.to_string_lossy();
-    let file = File::open(path).map_err(|error| failed(&name, &error))?;
+    let file = File::open(path).map_err(|error| failed(&name, error))?;
     match file.metadata() {
         // Files that the system generates when they are read (/proc) have the length 0.
         Ok(data) if data.is_file() && data.len() > 0 => read_most(file, u64::MAX, data.len(), &name),
@@ -40,13 +40,16 @@ fn read_most(stream: impl Read, most: u64, expected: u64, name: &str) -> Result<
     }
     match stream.take(most).read_to_end(&mut bytes) {
         Ok(_) => Ok(bytes),
-        Err(error) => Err(failed(name, &error)),
+        Err(error) => Err(failed(name, error)),
     }
 }
 
-fn failed(name: &str, error: &io::Error) -> Error {
+fn failed(name: &str, error: io::Error) -> Error {
     let status = if error.kind() == io::ErrorKind::OutOfMemory { Status::OutOfMemory } else { Status::Io };
-    Error::new(status, format!("{name}: {error}"))
+    let own = Error::new(status, format!("{name}: {error}"));
+    #[cfg(feature = "details")]
+    let own = own.with_detail(error);
+    own
 }
 
 #[cfg(test)]

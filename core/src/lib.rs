@@ -56,6 +56,8 @@ pub use family::Family;
 pub use gpu::Gpu;
 pub use interrupt::{Interrupt, interruptible};
 pub use operand::{Inputs, Meta, Packed, Place, View, ViewMut};
+#[cfg(feature = "details")]
+pub use ops::FailedOperation;
 pub use ops::{Attrs, Axis, Cost, Gives, Metas, Op, OpInfo, OpKind, PerAxis, Permutation, Values, reference};
 pub use shape::{MAX_ELEMENTS, MAX_RANK, Shape};
 pub use tensor::{Element, Tensor, TensorCacheUse, layout};

@@ -44,9 +44,10 @@ fn attribute(name: &str) -> String {
     }
 }
 
-/// The rows for operations of a kind. Operations without attributes share one row.
-fn rows(of: OpKind, operands: &str, result: &str) -> Vec<String> {
-    let of = |plain: bool| Op::ALL.iter().filter(move |op| op.kind() == of && op.info().attrs.is_empty() == plain);
+/// The rows for operations of a kind that take integers, or don't. Operations without attributes share one row.
+fn rows(of: OpKind, integers: bool, operands: &str, result: &str) -> Vec<String> {
+    let belongs = move |op: &&Op| op.kind() == of && op.takes_integers() == integers;
+    let of = |plain: bool| Op::ALL.iter().filter(belongs).filter(move |op| op.info().attrs.is_empty() == plain);
     let plain: Vec<String> = of(true).map(|op| format!("`{op}`")).collect();
     let plain = (!plain.is_empty()).then(|| format!("| {} | {operands} | – | {result} |", plain.join(" ")));
     let others = of(false).map(|op| {
@@ -61,8 +62,13 @@ fn every_operation_has_a_row_with_its_attributes() {
     check(
         "operations.md",
         |line| matches!(kind(line), Some(OpKind::Unary | OpKind::Binary)),
-        &[rows(OpKind::Binary, "a f, b f", "f, NumPy broadcasting"), rows(OpKind::Unary, "x f", "f, same shape")]
-            .concat(),
+        &[
+            rows(OpKind::Binary, true, "a any, b any, of one dtype", "any, NumPy broadcasting"),
+            rows(OpKind::Binary, false, "a f, b f", "f, NumPy broadcasting"),
+            rows(OpKind::Unary, true, "x any", "any, same shape"),
+            rows(OpKind::Unary, false, "x f", "f, same shape"),
+        ]
+        .concat(),
     );
     let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/operations.md")).unwrap();
     for op in Op::ALL {

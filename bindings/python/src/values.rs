@@ -210,7 +210,8 @@ pub fn is_number(object: &Bound<'_, PyAny>) -> bool {
 
 /// Returns whether a number is an int, or another library's integer.
 pub fn is_integer(number: &Bound<'_, PyAny>) -> bool {
-    !number.is_instance_of::<PyFloat>() && (number.is_instance_of::<PyInt>() || number.hasattr("__index__").unwrap_or(false))
+    !number.is_instance_of::<PyFloat>()
+        && (number.is_instance_of::<PyInt>() || number.hasattr("__index__").unwrap_or(false))
 }
 
 /// Returns whether the type has a length, as arrays and sequences do: quicker than to look up the method's name.

@@ -19,6 +19,8 @@ pub use loader::DataLoader;
 pub use overlap::overlap;
 pub use random::Random;
 
+#[cfg(feature = "details")]
+pub use adead_core::FailedOperation;
 pub use adead_core::contract::{self, Activation, BlockFormat, GeluForm, Precision};
 pub use adead_core::gpu::GpuArray;
 pub use adead_core::hal::cpu::single_threaded;

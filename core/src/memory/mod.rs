@@ -16,10 +16,21 @@ pub(crate) mod results;
 pub use arena::{ArenaAllocator, MAX_ALIGN, Scope};
 pub use deterministic::{DEFAULT_BLOCK_SIZE, DEFAULT_BLOCKS, DeterministicAllocator, MAX_BLOCKS};
 
-use crate::error::{Result, fail};
+use crate::error::{Error, Result, Status, fail};
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::marker::PhantomData;
 use std::ptr::NonNull;
+
+/// Memory that the system or a driver refused: a detail of `out_of_memory` errors ([`Error::detail`]).
+#[cfg(feature = "details")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MemoryRefused {
+    /// The bytes that were asked for.
+    pub bytes: usize,
+    /// The bytes that were free on the device, if the driver reported them.
+    pub free: Option<u64>,
+}
 
 /// Types without padding or drop, for which all-zero bytes are a valid value.
 ///
@@ -65,7 +76,12 @@ impl<T: Plain> Region<T> {
         };
         // SAFETY: the layout's size is not zero.
         let Some(raw) = NonNull::new(unsafe { alloc_zeroed(layout) }) else {
-            fail!(OutOfMemory, "can't allocate {} bytes of host memory: refused by the system", layout.size());
+            let bytes = layout.size();
+            let text = format_args!("can't allocate {bytes} bytes of host memory: refused by the system");
+            let error = Error::formatted(Status::OutOfMemory, text);
+            #[cfg(feature = "details")]
+            let error = error.with_detail(MemoryRefused { bytes, free: None });
+            return Err(error);
         };
         let shift = if slack > 0 { raw.addr().get().wrapping_neg() & (align - 1) } else { 0 };
         // SAFETY: `shift` is below `align` and is 0 unless the allocation is `align` bytes longer than `len` elements.

@@ -86,8 +86,10 @@ impl OpInfo {
     /// Writes the result's description in place: a copy would take too long in a call of tens of nanoseconds.
     #[inline]
     pub(crate) fn describe(&self, attrs: &Attrs, inputs: Metas<'_>, output: &mut Meta) -> Result<()> {
-        rules::operand_count(self, inputs)?;
-        (self.shape)(attrs, inputs, output)
+        let fits = rules::operand_count(self, inputs).and_then(|()| (self.shape)(attrs, inputs, output));
+        #[cfg(feature = "details")]
+        let fits = fits.map_err(|error| error.with_detail(FailedOperation::new(self, inputs)));
+        fits
     }
 
     /// Returns the work, for operands that fit.
@@ -98,6 +100,25 @@ impl OpInfo {
         let read = |bytes: usize| if flops == 0.0 { bytes.min(written) } else { bytes };
         let read: f64 = inputs.present().map(|meta| read(meta.bytes()) as f64).sum();
         Cost { flops, bytes: read + written as f64 }
+    }
+}
+
+/// The operation of an error, and the operands that it was given: [`Error::detail`](crate::Error::detail).
+#[cfg(feature = "details")]
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct FailedOperation {
+    /// The operation's name.
+    pub op: &'static str,
+    /// The dtype and shape of each operand; `None` for one that is absent.
+    pub operands: Vec<Option<Meta>>,
+}
+
+#[cfg(feature = "details")]
+impl FailedOperation {
+    #[cold]
+    fn new(info: &OpInfo, inputs: Metas<'_>) -> FailedOperation {
+        FailedOperation { op: info.name, operands: inputs.iter().map(|meta| meta.copied()).collect() }
     }
 }
 

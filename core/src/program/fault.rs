@@ -3,9 +3,9 @@
 use crate::error::{Error, Result, Status};
 use std::fmt;
 
-/// A place in a program's source.
+/// A place in a program's source, which an `invalid_program` error has as its detail ([`Error::detail`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Where {
+pub enum Where {
     /// A byte offset in a binary, or among the bytes that `.hex` text spells out.
     Byte(usize),
     /// A line of text, counted from 1.
@@ -25,7 +25,10 @@ impl fmt::Display for Where {
 #[cold]
 #[inline(never)]
 pub(super) fn invalid(at: Where, text: fmt::Arguments<'_>) -> Error {
-    Error::formatted(Status::InvalidProgram, format_args!("{at}: {text}"))
+    let error = Error::formatted(Status::InvalidProgram, format_args!("{at}: {text}"));
+    #[cfg(feature = "details")]
+    let error = error.with_detail(at);
+    error
 }
 
 /// Makes an `invalid_program` error for a place from another error, such as one of a shape rule or an attribute.

@@ -48,6 +48,7 @@ mod whole;
 
 pub use ahyb::Symbol;
 pub use engine::{OpcodeEngine, Outcome, Trace};
+pub use fault::Where;
 pub use plan::Plan;
 pub use slots::{Direction, Slot};
 pub use survey::{Finding, Survey, SurveyStep, Waste};

@@ -4,6 +4,8 @@ use super::api::code;
 use super::shared::Shared;
 use crate::error::{Error, Result, Status, fail};
 use crate::log::log;
+#[cfg(feature = "details")]
+use crate::memory::MemoryRefused;
 use crate::memory::pool::{Listed, Part, Pool};
 use std::ptr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -232,6 +234,9 @@ impl Shared {
             "{id}: no memory for {bytes} bytes: {free} of {total} bytes are free, and {live} allocations of adead have {used}{}",
             self.memory.uses()
         );
-        Error::new(Status::OutOfMemory, text)
+        let error = Error::new(Status::OutOfMemory, text);
+        #[cfg(feature = "details")]
+        let error = error.with_detail(MemoryRefused { bytes, free: Some(free) });
+        error
     }
 }

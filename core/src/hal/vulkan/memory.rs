@@ -5,6 +5,8 @@ use super::shared::Shared;
 use crate::error::{Error, Result, Status};
 use crate::fpenv::DefaultEnvironment;
 use crate::log::log;
+#[cfg(feature = "details")]
+use crate::memory::MemoryRefused;
 use crate::memory::pool::{Listed, Part, Pool};
 use ash::vk;
 use std::ptr;
@@ -267,6 +269,9 @@ impl Shared {
             self.physical.max_allocation,
             result.as_raw()
         );
-        Error::new(Status::OutOfMemory, text)
+        let error = Error::new(Status::OutOfMemory, text);
+        #[cfg(feature = "details")]
+        let error = error.with_detail(MemoryRefused { bytes, free: Some(free) });
+        error
     }
 }
