@@ -1,5 +1,6 @@
 """The C library of adead as a package of Conan 2, from the checkout that this file is part of."""
 
+import os
 import re
 import shutil
 from pathlib import Path
@@ -37,16 +38,17 @@ class Adead(ConanFile):
         self.version = re.search(r'^\[workspace\.package\]\nversion = "([^"]+)"', cargo, re.M)[1]
 
     def export_sources(self):
-        root = Path(self.recipe_folder).resolve().parents[1]
+        root, out = Path(self.recipe_folder).resolve().parents[1], Path(self.export_sources_folder)
         try:
             files = Git(self, str(root)).included_files()
         except ConanException as error:
             raise ConanException(f"{root} is not a git checkout, from which this recipe takes the sources: {error}") from error
-        for file in filter(re.compile(SOURCES).match, files):
-            to = Path(self.export_sources_folder) / file
-            to.parent.mkdir(parents=True, exist_ok=True)
-            # With the file's time, by which cargo finds what it has built.
-            shutil.copy2(root / file, to)
+        # A file that was removed since the last commit is still listed.
+        files = [file for file in files if re.match(SOURCES, file) and (root / file).exists()]
+        for file in files:
+            (out / file).parent.mkdir(parents=True, exist_ok=True)
+            # With its time, by which cargo knows what it has built.
+            shutil.copy2(root / file, out / file)
 
     def configure(self):
         # The interface is C's. The C++ headers call it inline.
@@ -80,6 +82,11 @@ class Adead(ConanFile):
         toolchain.generate()
 
     def build(self):
+        # Conan's copies keep the times of files, but not of folders, which cargo compares too.
+        for folder, _, files in os.walk(self.source_folder):
+            if files:
+                newest = max((Path(folder) / file).stat().st_mtime for file in files)
+                os.utime(folder, (newest, newest))
         cmake = CMake(self)
         cmake.configure()
         cmake.build()
