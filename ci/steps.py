@@ -55,6 +55,7 @@ STEPS = [
     both("bundle", "the bundle for GPU machines, on what stands in for GPUs", "ci/gpu-pack test", after=("build", "c", "cuda")),
     both("lint", "clippy and documentation without a warning", "ci/lint", after=("build", "rust", "cuda", "lavapipe"), holds=("debug",)),
     both("minimal", "the C library without what is optional: size, conformance", f"{RELEASED} ci/minimal", after=("libraries",)),
+    both("recipes", "packages of Conan and vcpkg from the checkout", "ci/recipes", after=("libraries", "minimal")),
     both("gradients", "the C library with gradients, from C, C++ and Zig", "ci/gradients", after=("zig",)),
     both("models", "a real model gives sentence-transformers' values, and one hash in every language", "ci/models",
          after=("build", "c", "cpp", "python", "node")),

@@ -37,7 +37,8 @@ else()
   set(keep_own "${CMAKE_COMMAND}" -E copy "${built}/libadead.a" "${libraries}/libadead.a.new")
 endif()
 
-# Cargo knows best whether there is something to do, so it is always asked.
+# Cargo knows best whether there is something to do, so it is always asked. It runs in the checkout, where it finds .cargo/config.toml
+# also if the build tree is elsewhere.
 add_custom_target(adead_cargo ALL
   COMMAND ${cargo_build} -p adead-artifact ${features}
   COMMAND ${CMAKE_COMMAND} -E make_directory "${libraries}"
@@ -49,6 +50,7 @@ add_custom_target(adead_cargo ALL
   COMMAND ${CMAKE_COMMAND} -E remove "${libraries}/libadead.a.new"
   BYPRODUCTS "${libraries}/${adead_shared}" "${libraries}/${adead_soname}" "${libraries}/libadead.so"
              "${libraries}/libadead.a"
+  WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
   COMMENT "Building libadead with cargo"
   VERBATIM)
 
@@ -64,6 +66,7 @@ if(ADEAD_MODELS)
     COMMAND ${CMAKE_COMMAND} -E create_symlink "${adead_models_soname}" "${libraries}/libadead_models.so"
     BYPRODUCTS "${libraries}/${adead_models_shared}" "${libraries}/${adead_models_soname}"
                "${libraries}/libadead_models.so"
+    WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
     COMMENT "Building libadead_models with cargo"
     VERBATIM)
   # Cargo runs once at a time.
