@@ -22,9 +22,9 @@ pub struct adead_sentence_stream {
     pub struct_size: usize,
     /// Passed to the callbacks.
     pub user: *mut c_void,
-    /// Provides the next sentence: sets `*text`, which must stay valid until the next call, and `*length`, its number of bytes, and returns
-    /// 1. For a text that ends with NUL it leaves `*length` unchanged. Returns 0 at the end of the stream, and any other number on failure.
-    /// It runs in the library's own thread, ahead of `take`.
+    /// Provides the next sentence. Returns 1 after it has set `*text`, which must stay valid until the next call, and `*length`, the number
+    /// of bytes; for a text that ends with NUL it leaves `*length` unchanged. Returns 0 at the end of the stream, and any other number on
+    /// failure. It runs in the library's own thread, ahead of `take`.
     pub next: Option<unsafe extern "C" fn(user: *mut c_void, text: *mut *const c_char, length: *mut usize) -> i32>,
     /// Takes the next `count` rows, in the order of the sentences. `first` is the number of the first row's sentence, counted from 0.
     /// `truncated` has `count` bytes: 1 for a truncated sentence, else 0. Both arrays are valid only during the call. Returns 0 to
