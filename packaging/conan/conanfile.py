@@ -68,7 +68,7 @@ class Adead(ConanFile):
 
     def validate_build(self):
         if cross_building(self):
-            raise ConanInvalidConfiguration("this recipe builds for this machine; for another one, use CMake with ADEAD_RUST_TARGET")
+            raise ConanInvalidConfiguration("this recipe builds for this machine: for another one use CMake's ADEAD_RUST_TARGET")
         if not shutil.which("cargo"):
             raise ConanInvalidConfiguration("cargo builds adead, and PATH has no cargo: install Rust 1.89, https://rustup.rs")
 
