@@ -102,6 +102,8 @@ class Adead(ConanFile):
 
     def package_info(self):
         self.cpp_info.set_property("cmake_file_name", "adead")
+        # Conan's target of all components would be adead::adead, which must not bring libadead_models.
+        self.cpp_info.set_property("cmake_target_name", "adead::all")
         core = self.cpp_info.components["core"]
         core.libs = ["adead"]
         core.set_property("cmake_target_name", "adead::adead")
