@@ -22,6 +22,12 @@ foreach(feature IN LISTS FEATURES)
   message(STATUS "${feature}: ${description}")
 endforeach()
 
+set(VCPKG_TARGET_ARCHITECTURE x64)
+cmake_host_system_information(RESULT machine QUERY OS_PLATFORM)
+if(machine STREQUAL "aarch64")
+  set(VCPKG_TARGET_ARCHITECTURE arm64)
+endif()
+
 # arguments(OPTIONS ONE MANY ARGUMENT…): parses the arguments of the calling function, and refuses unknown ones.
 macro(arguments options one many)
   cmake_parse_arguments(arg "${options}" "${one}" "${many}" ${ARGN})
@@ -39,6 +45,7 @@ function(vcpkg_check_features)
   set(options)
   while(arg_FEATURES)
     list(POP_FRONT arg_FEATURES feature variable)
+    # Fails if vcpkg.json has no such feature.
     string(JSON known GET "${manifest}" features "${feature}" description)
     set(value OFF)
     if(feature IN_LIST FEATURES)

@@ -68,7 +68,7 @@ class Adead(ConanFile):
 
     def validate_build(self):
         if cross_building(self):
-            raise ConanInvalidConfiguration("this recipe builds for this machine; for another one, use CMake with ADEAD_RUST_TARGET")
+            raise ConanInvalidConfiguration("this recipe builds for this machine: for another one use CMake's ADEAD_RUST_TARGET")
         if not shutil.which("cargo"):
             raise ConanInvalidConfiguration("cargo builds adead, and PATH has no cargo: install Rust 1.89, https://rustup.rs")
 
@@ -102,6 +102,8 @@ class Adead(ConanFile):
 
     def package_info(self):
         self.cpp_info.set_property("cmake_file_name", "adead")
+        # Conan's target of all components would be adead::adead, which must not bring libadead_models.
+        self.cpp_info.set_property("cmake_target_name", "adead::all")
         core = self.cpp_info.components["core"]
         core.libs = ["adead"]
         core.set_property("cmake_target_name", "adead::adead")

@@ -10,6 +10,12 @@ if(NOT ADEAD_CARGO)
   message(FATAL_ERROR "cargo builds adead, and PATH has no cargo: install Rust 1.89, https://rustup.rs")
 endif()
 
+# "native" of vcpkg.json would also refuse x64-linux-dynamic where x64-linux is the host.
+cmake_host_system_information(RESULT machine QUERY OS_PLATFORM)
+if(NOT "${VCPKG_TARGET_ARCHITECTURE} ${machine}" MATCHES "^(x64 x86_64|arm64 aarch64)$")
+  message(FATAL_ERROR "this port builds for this machine, ${machine}: for ${VCPKG_TARGET_ARCHITECTURE} use CMake's ADEAD_RUST_TARGET")
+endif()
+
 vcpkg_check_features(OUT_FEATURE_OPTIONS feature_options
   FEATURES
     minimal ADEAD_MINIMAL
