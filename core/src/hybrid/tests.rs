@@ -103,7 +103,11 @@ fn every_split_point_has_the_bits_of_the_whole() {
     let seeds = if devices.len() > 1 { 8 } else { 16 };
     for &op in Op::ALL {
         let (mut cut, mut compared) = (0, 0);
-        for seed in 0..seeds {
+        // Some operations are seldom drawn with rows.
+        for seed in 0..100 {
+            if seed >= seeds && cut > 0 {
+                break;
+            }
             let mut r = Random(seed << 8 | op as u64);
             let dtype = [DType::F32, DType::F32, DType::F16, DType::BF16][r.below(4)];
             let (attrs, operands) = draw(op, dtype, &mut r);
