@@ -45,7 +45,7 @@ int main(void) {
   FAILS(adead_trainer_step(NULL, x, classes, 2, &loss), ADEAD_INVALID_ARGUMENT, "trainer is NULL");
   FAILS(adead_trainer_step(trainer, x, wrong, 2, &loss), ADEAD_INVALID_ARGUMENT, "element 1 of targets is 2");
   FAILS(adead_trainer_predict(trainer, x, SIZE_MAX / 2, out, 8), ADEAD_INVALID_ARGUMENT, "out has room for 8 values");
-  FAILS(adead_trainer_evaluate(trainer, x, classes, SIZE_MAX / 2, &mean, &accuracy), ADEAD_INVALID_ARGUMENT, "no memory holds");
+  FAILS(adead_trainer_evaluate(trainer, x, classes, SIZE_MAX / 2, &mean, &accuracy), ADEAD_INVALID_ARGUMENT, "more than memory can hold");
   FAILS(adead_trainer_sha256(trainer, again, 64), ADEAD_INVALID_ARGUMENT, "a hash takes 65");
   FAILS(adead_trainer_parameter(trainer, 2, &parameter, NULL, 0), ADEAD_INVALID_ARGUMENT, "there is no parameter 2; there are 2");
   FAILS(adead_trainer_parameter(trainer, 0, &parameter, values, 1), ADEAD_INVALID_ARGUMENT, "values has room for 1 values");
