@@ -72,6 +72,26 @@ pub fn run(py: Python<'_>, ctx: &PyContext, op: Op, attrs: &Attrs, views: &[Opti
     interruptible(py, || ctx.inner.run_views(op, attrs, views))
 }
 
+/// Runs an operation as NumPy's users expect it of tensors and functions: integers and bools of two dtypes are computed in one that
+/// holds both, their sums and products in i64 and their means in f32. A context's methods are the operations themselves.
+pub fn run_as_numpy(
+    py: Python<'_>,
+    ctx: &PyContext,
+    op: Op,
+    attrs: &Attrs,
+    views: &[Option<View<'_>>],
+) -> Result<Tensor> {
+    let cast = |i: usize, to| run(py, ctx, Op::Cast, &Attrs { dtype: Some(to), ..Attrs::DEFAULT }, &[views[i]]);
+    if let Some(to) = reduced_in(op, views) {
+        return run(py, ctx, op, attrs, &[Some(cast(0, to)?.view())]);
+    }
+    let Some((first, to)) = together(op, views) else { return run(py, ctx, op, attrs, views) };
+    let (a, b) = (cast(first, to)?, cast(first + 1, to)?);
+    let mut views: Views<'_> = views.iter().copied().collect();
+    (views[first], views[first + 1]) = (Some(a.view()), Some(b.view()));
+    run(py, ctx, op, attrs, &views)
+}
+
 /// Runs an operation on operands, as [`run`] does.
 pub fn run_operands(
     py: Python<'_>,
@@ -81,11 +101,28 @@ pub fn run_operands(
     operands: &[Operand<'_>],
 ) -> Result<Tensor> {
     let views: Views<'_> = operands.iter().map(Operand::view).collect();
-    if let Some(to) = reduced_in(op, &views) {
-        let wide = run(py, ctx, Op::Cast, &Attrs { dtype: Some(to), ..Attrs::DEFAULT }, &views)?;
-        return run(py, ctx, op, attrs, &[Some(wide.view())]);
-    }
     run(py, ctx, op, attrs, &views)
+}
+
+/// Returns the operands of an operation that broadcasts two integer or bool tensors of different dtypes, and the smallest integer
+/// dtype that holds both, as NumPy's users expect.
+#[inline]
+fn together(op: Op, views: &[Option<View<'_>>]) -> Option<(usize, DType)> {
+    let first = match op.kind() {
+        OpKind::Binary | OpKind::Comparison => 0,
+        OpKind::Own if op == Op::Where => 1,
+        _ => return None,
+    };
+    let dtype = |i: usize| views.get(i)?.as_ref().map(|view| view.meta().dtype);
+    let (a, b) = (dtype(first)?, dtype(first + 1)?);
+    if a == b || a.is_float() || b.is_float() {
+        return None;
+    }
+    let to = match (a, b) {
+        (DType::Bool, other) | (other, DType::Bool) | (DType::U8, other) | (other, DType::U8) => other,
+        _ => DType::I64,
+    };
+    Some((first, to))
 }
 
 /// Returns the dtype in which a reduction of integers or bools is computed, if that is not their own: sums and products in i64,
@@ -182,7 +219,7 @@ unsafe fn of<'a, T: PyClass<Frozen = True> + Sync>(py: Python<'a>, object: &'a *
     }
 }
 
-/// Runs a call with only tensors, in their dtype. Returns None for another call.
+/// Runs a call with only tensors. Returns None if the call has anything else.
 ///
 /// # Safety
 /// As [`call`].
@@ -210,14 +247,12 @@ unsafe fn plain(
             views.push(Some(of::<PyTensor>(py, object).0.view()));
         }
     }
-    if reduced_in(op, &views).is_some() {
-        return None;
-    }
     // SAFETY: passed on.
     let ctx = match unsafe { context_of(py, place, object) } {
         Ok(ctx) => ctx,
         Err(fault) => return Some(Err(fault)),
     };
+    let run = if place == Place::Context { run } else { run_as_numpy };
     Some(run(py, ctx.get(), op, &Attrs::DEFAULT, &views))
 }
 
@@ -246,7 +281,9 @@ unsafe fn any(
         _ => operands_of(op, ctx.get(), &given[..op.info().operands.len()])?,
     };
     let attrs = attributes(op, &given)?;
-    run_operands(py, ctx.get(), op, &attrs, &operands)
+    let views: Views<'_> = operands.iter().map(Operand::view).collect();
+    let run = if place == Place::Context { run } else { run_as_numpy };
+    run(py, ctx.get(), op, &attrs, &views)
 }
 
 /// Returns operands from objects. Where operands are broadcast, a number becomes a scalar of the dtype of the others.

@@ -100,7 +100,7 @@ impl PyTensor {
         }
         let (own, other) = (Some(wide.as_ref().unwrap_or(&self.0).view()), other.view());
         let views = if turned { [other, own] } else { [own, other] };
-        Ok(Some(PyTensor(operations::run(py, ctx, op, &Attrs::DEFAULT, &views)?)))
+        Ok(Some(PyTensor(operations::run_as_numpy(py, ctx, op, &Attrs::DEFAULT, &views)?)))
     }
 }
 

@@ -444,3 +444,62 @@ def test_html():
         and "scalar" in adead.Tensor(1)._repr_html_()
         and "True" in adead.Tensor([True])._repr_html_()
     )
+
+
+def test_remainders_of_infinities():
+    x, y = numpy.float32([5, -5, 0, numpy.inf, numpy.nan, 3])[:, None], numpy.float32([numpy.inf, -numpy.inf, 2, -3, 0])
+    with numpy.errstate(all="ignore"):
+        expected = x % y
+    assert numpy.array_equal((adead.Tensor(x) % adead.Tensor(y)).numpy(), expected, equal_nan=True)
+    assert (adead.Tensor([5.0, -5.0]) % float("inf")).tolist() == [5.0, float("inf")]
+
+
+def test_integers_of_two_dtypes_are_computed_in_one_that_holds_both():
+    for a, b, expected in (
+        ("u8", "i32", "i32"),
+        ("u8", "u32", "u32"),
+        ("i32", "u32", "i64"),
+        ("i32", "i64", "i64"),
+        ("bool", "u8", "u8"),
+    ):
+        x, y = adead.Tensor([1, 1, 0], a), adead.Tensor([1, 0, 0], b)
+        assert (x + y).dtype == (y * x).dtype == adead.maximum(x, y).dtype == adead.where(x == y, x, y).dtype == expected
+        assert (x + y).tolist() == ([2, 1, 0]) and (x == y).tolist() == [True, False, True]
+        if a != "bool":
+            assert adead.result_type(x, b) == expected == adead.result_type(b, x, 7)
+            assert adead.can_cast(a, expected) and adead.can_cast(b, expected)
+    assert adead.result_type("f16") == "f16" == adead.result_type("f16", 2.0) and not adead.can_cast("f32", "f16")
+    assert not adead.can_cast("i64", "i32") and not adead.can_cast("i32", "f32")
+    for wrong in (("f32", "i32"), ("bool", "u8"), (1, 2.0), ("i32", 0.5), ("f32", 1j)):
+        with pytest.raises(adead.InvalidArgumentError, match="result_type"):
+            adead.result_type(*wrong)
+    with pytest.raises(adead.DtypeMismatchError):
+        adead.Tensor([1]) + adead.Tensor([1.0])
+
+
+def test_signs_and_sums_of_exponentials():
+    x = numpy.float32([-0.0, 0.0, -1.5, 2.0, numpy.inf, -numpy.inf])
+    assert numpy.array_equal(adead.signbit(adead.Tensor(x)).numpy(), numpy.signbit(x))
+    a, b = x[:, None], x
+    found = adead.copysign(adead.Tensor(a), adead.Tensor(b)).numpy()
+    assert found.tobytes() == numpy.copysign(a, b).tobytes()
+    with numpy.errstate(all="ignore"):
+        expected = numpy.logaddexp(a * 50, b)
+    numpy.testing.assert_allclose(adead.logaddexp(adead.Tensor(a * 50), adead.Tensor(b)), expected, rtol=1e-6)
+    assert numpy.isnan(adead.logaddexp(adead.Tensor([numpy.nan]), 1.0).item())
+
+
+def test_arguments_of_the_standard():
+    x = adead.Tensor([3.0, 1.0, 2.0])
+    assert adead.sort(x, stable=False).tolist() == [1, 2, 3] and adead.argsort(x, stable=True).tolist() == [1, 2, 0]
+    assert adead.repeat(x, adead.Tensor([1, 0, 2])).tolist() == [3, 2, 2] == adead.repeat(x, [1, 0, 2]).tolist()
+    assert adead.diff(x, prepend=adead.Tensor([0.0]), append=[5.0]).tolist() == [3, -2, 1, 3]
+    assert adead.astype(x, "i32", copy=False).dtype == "i32" and adead.eye(2, k=2**70).tolist() == [[0, 0], [0, 0]]
+    assert adead.iinfo(adead.Tensor([1], "u8")).max == 255 and adead.finfo(x).eps == 2.0**-23
+    assert adead.ceil(adead.Tensor([3])).tolist() == [3] == adead.trunc(adead.Tensor([3])).tolist()
+    assert adead.vecdot(adead.Tensor([1, 2]), adead.Tensor([3, 4])).item() == 11
+    info = adead.__array_namespace_info__()
+    assert info.capabilities()["boolean indexing"] and info.default_device() is None and info.devices() == [None]
+    assert set(info.default_dtypes()) == {"real floating", "integral", "indexing"}
+    assert info.dtypes(kind=("bool", "unsigned integer")) == {"bool": "bool", "uint8": "u8", "uint32": "u32"}
+    assert "float32" in info.dtypes() and adead.__array_api_version__ == "2024.12"

@@ -19,6 +19,8 @@ inf: float = float("inf")
 nan: float = float("nan")
 newaxis: None = None
 pi: float = 3.141592653589793
+# The version of the standard.
+__array_api_version__: str = "2024.12"
 
 # Type checkers treat this name as true. The import of typing takes longer than all of this module.
 TYPE_CHECKING = False
@@ -41,6 +43,8 @@ if TYPE_CHECKING:
     from ._creation import zeros as zeros
     from ._creation import zeros_like as zeros_like
     from ._dtypes import DType as DType
+    from ._dtypes import can_cast as can_cast
+    from ._dtypes import result_type as result_type
     from ._dtypes import bfloat16 as bfloat16
     from ._dtypes import bool_ as bool_
     from ._dtypes import finfo as finfo
@@ -58,7 +62,9 @@ if TYPE_CHECKING:
     from ._math import argsort as argsort
     from ._math import ceil as ceil
     from ._math import clip as clip
+    from ._math import copysign as copysign
     from ._math import diff as diff
+    from ._math import divide as divide
     from ._math import count_nonzero as count_nonzero
     from ._math import floor_divide as floor_divide
     from ._math import isfinite as isfinite
@@ -66,6 +72,7 @@ if TYPE_CHECKING:
     from ._math import isnan as isnan
     from ._math import log10 as log10
     from ._math import log2 as log2
+    from ._math import logaddexp as logaddexp
     from ._math import logical_and as logical_and
     from ._math import logical_not as logical_not
     from ._math import logical_or as logical_or
@@ -76,6 +83,7 @@ if TYPE_CHECKING:
     from ._math import reciprocal as reciprocal
     from ._math import remainder as remainder
     from ._math import sign as sign
+    from ._math import signbit as signbit
     from ._math import sort as sort
     from ._math import square as square
     from ._math import std as std
@@ -89,7 +97,6 @@ if TYPE_CHECKING:
     from ._math import logical_not as bitwise_invert
     from ._math import logical_or as bitwise_or
     from ._math import logical_xor as bitwise_xor
-    from ._adead import div as divide
     from ._adead import mul as multiply
     from ._adead import neg as negative
     from ._adead import sub as subtract
@@ -127,7 +134,7 @@ if TYPE_CHECKING:
     __all__ += ["arange", "astype", "empty", "empty_like", "eye", "full", "full_like", "linspace", "meshgrid"]
     __all__ += ["ones", "ones_like", "tril", "triu", "zeros", "zeros_like"]
     __all__ += ["DType", "bfloat16", "bool_", "finfo", "float16", "float32", "iinfo", "int32", "int64"]
-    __all__ += ["isdtype", "uint32", "uint8"]
+    __all__ += ["isdtype", "uint32", "uint8", "can_cast", "result_type", "copysign", "logaddexp", "signbit"]
     __all__ += ["einsum"]
     __all__ += ["all", "any", "argsort", "ceil", "clip", "count_nonzero", "diff", "floor_divide", "isfinite", "isinf"]
     __all__ += ["isnan", "log10", "log2", "logical_and", "logical_not", "logical_or", "logical_xor", "nonzero"]
@@ -147,14 +154,14 @@ else:
             "arange astype empty empty_like eye full full_like linspace meshgrid ones ones_like tril triu "
             "zeros zeros_like"
         ),
-        "_dtypes": "DType bfloat16 bool_ finfo float16 float32 iinfo int32 int64 isdtype uint32 uint8",
+        "_dtypes": "DType bfloat16 bool_ can_cast finfo float16 float32 iinfo int32 int64 isdtype result_type uint32 uint8",
         "_einsum": "einsum",
         "_math": (
-            "all any argsort ceil clip count_nonzero diff floor_divide isfinite isinf isnan log10 log2 "
-            "logical_and logical_not logical_or logical_xor nonzero outer positive reciprocal remainder sign "
+            "all any argsort ceil clip copysign count_nonzero diff divide floor_divide isfinite isinf isnan log10 log2 logaddexp "
+            "logical_and logical_not logical_or logical_xor nonzero outer positive reciprocal remainder sign signbit "
             "sort square std tan tensordot trunc var vecdot"
         ),
-        "_namespace": "bitwise_and bitwise_invert bitwise_or bitwise_xor cumulative_sum divide multiply negative subtract take_along_axis",
+        "_namespace": "bitwise_and bitwise_invert bitwise_or bitwise_xor cumulative_sum multiply negative subtract take_along_axis",
         "_shapes": (
             "broadcast_arrays broadcast_shapes broadcast_to expand_dims flatten flip matrix_transpose "
             "moveaxis permute_dims repeat reshape roll split squeeze stack swapaxes take tile unstack"
@@ -171,6 +178,9 @@ else:
         # The array API's name. It is not in __all__, as it would hide Python's own.
         if name == "bool":
             name = "bool_"
+        # Of the array API, for programs that look it up.
+        if name == "__array_namespace_info__":
+            return getattr(import_module("._namespace", __name__), name)
         if name in ("nn", "random"):
             return import_module("." + name, __name__)
         if name not in _LATER:

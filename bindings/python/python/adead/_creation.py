@@ -106,6 +106,8 @@ def eye(n_rows: int, n_cols: int | None = None, k: int = 0, dtype: AnyDType | No
     """Returns a matrix with ones on a diagonal, k columns above the main one, and zeros elsewhere."""
     rows = _count("eye", n_rows)
     cols = rows if n_cols is None else _count("eye", n_cols)
+    # A diagonal outside the matrix, however far.
+    k = max(-rows, min(cols, whole(k)))
     return (counted(rows, k).reshape(rows, 1) == counted(cols)).cast("f32" if dtype is None else dtype)
 
 
@@ -140,8 +142,8 @@ def meshgrid(*tensors: Array, indexing: Literal["xy", "ij"] = "xy") -> list[Tens
     return broadcast_arrays(*shaped)
 
 
-def astype(x: Array, /, dtype: AnyDType) -> Tensor:
+def astype(x: Array, /, dtype: AnyDType, *, copy: bool = True, device: None = None) -> Tensor:
     """Returns the values in another dtype. A float is rounded to the nearest value, ties to even. A float to an integer
-    is rounded towards zero and saturates.
+    is rounded towards zero and saturates. ``copy`` has no effect, as tensors don't change; there is no ``device``.
     """
     return tensor(x).cast(dtype)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-from ._adead import InvalidArgumentError
+from ._adead import InvalidArgumentError, Tensor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -121,11 +121,54 @@ def isdtype(dtype: AnyDType, kind: AnyDType | tuple[AnyDType, ...]) -> bool:
     return DType(dtype) == DType(kind)
 
 
+def _of(dtype: AnyDType | Tensor) -> DType:
+    """Returns a dtype, or that of a tensor."""
+    return dtype.dtype if isinstance(dtype, Tensor) else DType(dtype)
+
+
+def result_type(*operands: AnyDType | Tensor | complex) -> DType:
+    """Returns the dtype in which operands are computed: their own, or the smallest integer dtype that holds the values of
+    all. Numbers take the dtype of the others, as far as their kind allows.
+
+    ``InvalidArgumentError`` for dtypes that operations don't take together, such as f32 and i32.
+    """
+    dtypes = [_of(x) for x in operands if isinstance(x, str) or not isinstance(x, (int, float, complex))]
+    kinds = {type(x) for x in operands if not isinstance(x, str) and isinstance(x, (int, float, complex))}
+    if not dtypes:
+        raise InvalidArgumentError("result_type: pass at least one dtype or tensor")
+    found = dtypes[0]
+    for dtype in dtypes[1:]:
+        found = _together(found, dtype)
+    # The kinds of numbers that a dtype takes.
+    taken: dict[str, set[type]] = {"b": {bool}, "i": {int}, "u": {int}, "f": {int, float}}
+    if kinds - taken[found.kind]:
+        raise InvalidArgumentError(f"result_type: a number of another kind than {found}: cast the tensor first")
+    return found
+
+
+def _together(a: DType, b: DType) -> DType:
+    if a == b:
+        return a
+    if a.kind in "iu" and b.kind in "iu":
+        # Of u32 and i32, neither holds the other's values.
+        held = {a, b}
+        return int64 if int64 in held or held == {int32, uint32} else int32 if int32 in held else uint32
+    raise InvalidArgumentError(f"result_type: {a} and {b} are not computed together: cast one of them")
+
+
+def can_cast(from_: AnyDType | Tensor, to: AnyDType) -> bool:
+    """Returns whether ``result_type`` of both is the second: whether a cast of the first keeps all of its values."""
+    try:
+        return result_type(from_, to) == DType(to)
+    except InvalidArgumentError:
+        return False
+
+
 class finfo:
     """The range and precision of a floating dtype, as Python's numbers."""
 
-    def __init__(self, dtype: AnyDType) -> None:
-        self.dtype: DType = DType(dtype)
+    def __init__(self, dtype: AnyDType | Tensor) -> None:
+        self.dtype: DType = _of(dtype)
         # Bits of the significand, and the largest exponent.
         sizes = {"f32": (23, 127), "f16": (10, 15), "bf16": (7, 127)}
         if self.dtype not in sizes:
@@ -144,8 +187,8 @@ class finfo:
 class iinfo:
     """The range of an integer dtype."""
 
-    def __init__(self, dtype: AnyDType) -> None:
-        self.dtype: DType = DType(dtype)
+    def __init__(self, dtype: AnyDType | Tensor) -> None:
+        self.dtype: DType = _of(dtype)
         if self.dtype.kind not in "iu":
             raise InvalidArgumentError(f"iinfo: {self.dtype} is no integer dtype: expected i32, i64, u32 or u8")
         self.bits: int = 8 * self.dtype.itemsize

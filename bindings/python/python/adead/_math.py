@@ -89,19 +89,27 @@ def floor_divide(x: Array | Number, y: Array | Number) -> Tensor:
 
 def remainder(x: Array | Number, y: Array | Number) -> Tensor:
     """Returns x − floor(x / y)·y, with the sign of y: exact for integers. For floats, each step is rounded to f32;
-    NumPy's result is exact.
+    NumPy's result is exact. With an infinite y, a finite x of the same sign stays as it is.
     """
-    return core.sub(x, core.mul(floor_divide(x, y), y))
+    found = core.sub(x, core.mul(floor_divide(x, y), y))
+    if found.dtype not in FLOATS or (isinstance(y, (int, float)) and abs(y) < float("inf")):
+        return found
+    a, b = (tensor(of).cast(found.dtype) for of in (x, y))
+    apart = logical_and(a != 0, (a < 0) != (b < 0))
+    return where(logical_and(isinf(b), isfinite(a)), where(apart, b, a), found)
 
 
 def ceil(x: Array) -> Tensor:
-    """Returns the smallest integer ≥ x for each element."""
-    return core.neg(core.floor(core.neg(x)))
+    """Returns the smallest integer ≥ x for each element. Integers stay as they are."""
+    x = tensor(x)
+    return core.neg(core.floor(core.neg(x))) if x.dtype in FLOATS else x
 
 
 def trunc(x: Array) -> Tensor:
-    """Returns the integer part of each element, towards zero."""
+    """Returns the integer part of each element, towards zero. Integers stay as they are."""
     x = tensor(x)
+    if x.dtype not in FLOATS:
+        return x
     return where(x < 0, ceil(x), core.floor(x))
 
 
@@ -116,6 +124,28 @@ def sign(x: Array) -> Tensor:
 def square(x: Array) -> Tensor:
     """Returns x·x for each element."""
     return core.mul(x, x)
+
+
+def signbit(x: Array) -> Tensor:
+    """Returns whether each element is below 0 or −0. NaN has no sign here."""
+    x = floating("signbit", tensor(x))
+    return logical_or(x < 0, core.div(1.0, x) < 0)
+
+
+def copysign(x: Array, y: Array | Number) -> Tensor:
+    """Returns x with the sign of y for each element."""
+    x, y = floating("copysign", tensor(x)), tensor(y)
+    size = abs(x)
+    return where(signbit(y.cast(x.dtype)), -size, size)
+
+
+def logaddexp(x: Array | Number, y: Array | Number) -> Tensor:
+    """Returns log(exp(x) + exp(y)) for each element, as the larger of both plus log1p(exp(−|x − y|)); no step overflows."""
+    most = core.maximum(x, y)
+    apart = abs(core.sub(x, y))
+    # Infinities of one sign are no distance apart.
+    apart = where(apart != apart, where(most != most, most, 0.0), apart)
+    return most + core.log1p(core.exp(-apart))
 
 
 def reciprocal(x: Array) -> Tensor:
@@ -186,10 +216,14 @@ def logical_xor(x: Array | bool, y: Array | bool) -> Tensor:
     return core.not_equal(*_two("logical_xor", x, y))
 
 
-def diff(x: Array, axis: int = -1, n: int = 1) -> Tensor:
-    """Returns the differences of neighbouring entries of an axis; repeats this n times."""
+def diff(x: Array, axis: int = -1, n: int = 1, prepend: Array | None = None, append: Array | None = None) -> Tensor:
+    """Returns the differences of neighbouring entries of an axis; repeats this n times. ``prepend`` and ``append`` are
+    joined to x on the axis first.
+    """
     x = tensor(x)
     at = axis_of("diff", axis, x.ndim)
+    if prepend is not None or append is not None:
+        x = core.concat([tensor(part) for part in (prepend, x, append) if part is not None], axis=at)
     if n < 0:
         raise InvalidArgumentError(f"diff: n is at least 0, not {n}")
     before = (slice(None),) * at
@@ -240,15 +274,17 @@ def _places(shape: tuple[int, ...], axis: int) -> Tensor:
     return broadcast_to(line, shape).reshape(-1)
 
 
-def sort(x: Array, /, axis: int = -1, *, descending: bool = False) -> Tensor:
-    """Sorts the elements of each line, ascending or descending. NaN sorts above all numbers, and −0 below +0."""
+def sort(x: Array, /, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Tensor:
+    """Sorts the elements of each line, ascending or descending. NaN sorts above all numbers, and −0 below +0. Sorting is
+    always stable.
+    """
     x = floating("sort", tensor(x))
     at = axis_of("sort", axis, x.ndim)
     found = core.topk(x, k=x.shape[at], axis=at)
     return found if descending else flip(found, axis=at)
 
 
-def argsort(x: Array, /, axis: int = -1, *, descending: bool = False) -> Tensor:
+def argsort(x: Array, /, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Tensor:
     """Returns the indices that sort each line, as i64, in the order of ``sort``. Of equal elements, the one with the
     lower index comes first.
     """
@@ -269,10 +305,12 @@ def outer(x: Array, y: Array) -> Tensor:
 
 
 def vecdot(x: Array, y: Array, *, axis: int = -1) -> Tensor:
-    """Returns the inner products along an axis, as matrix products of a row and a column."""
+    """Returns the inner products along an axis, as matrix products of a row and a column; of integers, as sums of products."""
     a, b = broadcast_arrays(x, y)
     at = axis_of("vecdot", axis, a.ndim)
     a, b = moveaxis(a, at, -1), moveaxis(b, at, -1)
+    if a.dtype not in FLOATS:
+        return (a * b).sum(axis=-1).cast(a.dtype)
     return core.matmul(a.reshape(*a.shape[:-1], 1, a.shape[-1]), b.reshape(*b.shape, 1)).reshape(a.shape[:-1])
 
 

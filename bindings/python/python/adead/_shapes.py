@@ -11,6 +11,7 @@ from ._common import axes_of, axis_of, dims_of, permuted, tensor
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any
 
     from ._kinds import Array, Axes, Shape
 
@@ -239,7 +240,9 @@ def repeat(x: Array, /, repeats: int | Sequence[int], axis: int | None = None) -
         return repeat(flatten(x), repeats, 0)
     at = axis_of("repeat", axis, x.ndim)
     size = x.shape[at]
-    counts = [whole(repeats)] * size if hasattr(repeats, "__index__") else [whole(count) for count in repeats]
+    one = hasattr(repeats, "__index__") or getattr(repeats, "ndim", 1) == 0
+    each: Any = repeats
+    counts = [int(each)] * size if one else [int(count) for count in each]
     if len(counts) != size or min(counts, default=0) < 0:
         raise InvalidArgumentError(
             f"repeat: axis {at} has {size} entries; pass as many counts from 0 on, not {counts[:8]}"
