@@ -106,6 +106,35 @@ fn better(a: Found, b: Found, b_is_better: bool) -> Found {
     if a.1 == NOWHERE || b_is_better || (b.0 == a.0 && b.1 < a.1) { b } else { a }
 }
 
+/// Fails to compile if the table marks an operation that the following functions don't know.
+const _: () = {
+    let known = [
+        Op::Neg,
+        Op::Abs,
+        Op::Add,
+        Op::Sub,
+        Op::Mul,
+        Op::Div,
+        Op::Maximum,
+        Op::Minimum,
+        Op::Sum,
+        Op::Prod,
+        Op::Max,
+        Op::Argmax,
+        Op::Min,
+        Op::Argmin,
+    ];
+    let mut marked = 0;
+    while marked < Op::ALL.len() {
+        let (op, mut i) = (Op::ALL[marked], 0);
+        while op.takes_integers() && known[i] as u16 != op as u16 {
+            i += 1;
+            assert!(i < known.len(), "an operation on integers has no kernel");
+        }
+        marked += 1;
+    }
+};
+
 fn line_of<T: Element>(op: Op) -> Line {
     match op {
         Op::Neg => line!(|x, _| contract::neg(x)),
