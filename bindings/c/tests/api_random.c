@@ -61,7 +61,7 @@ static void errors(const adead_context *context) {
   FAILS(adead_random_standard_normal(&random, context, one, 1, NULL), ADEAD_INVALID_ARGUMENT, "out is NULL");
   FAILS(adead_random_normal(&random, context, 0, -1, one, 1, &tensor), ADEAD_INVALID_ARGUMENT, "at least 0, not -1");
   FAILS(adead_random_integers(&random, 5, 5, one, 1, &tensor), ADEAD_INVALID_ARGUMENT, "above low, 5");
-  FAILS(adead_random_integers(&random, INT64_MIN, INT64_MAX, one, 1, &tensor), ADEAD_INVALID_ARGUMENT, "from -92");
+  FAILS(adead_random_integers(&random, INT64_MIN, INT64_MAX, one, 1, &tensor), ADEAD_INVALID_ARGUMENT, "above low, -92");
   FAILS(adead_random_permutation(&random, (size_t)-1, &tensor), ADEAD_INVALID_ARGUMENT, "at most 17179869184");
   CHECK(!tensor && random.draws == 3);
 }

@@ -1,7 +1,7 @@
 //! Errors: one Python exception for each status, made from the core's table.
 
 use adead::{Error, Status};
-use pyo3::exceptions::{PyException, PyMemoryError, PyOSError};
+use pyo3::exceptions::{PyException, PyMemoryError, PyOSError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple, PyType};
@@ -56,7 +56,7 @@ pub(crate) use fail;
 /// Makes a `TypeError`, for an object that can't be an operand, an attribute or a name.
 #[cold]
 pub fn wrong_type(text: String) -> Fault {
-    Fault::Python(pyo3::exceptions::PyTypeError::new_err(text))
+    Fault::Python(PyTypeError::new_err(text))
 }
 
 /// The classes, by status. The first one is the base of all.
@@ -85,11 +85,14 @@ fn classes(py: Python<'_>) -> PyResult<&Vec<Py<PyType>>> {
                 None => py.get_type::<PyException>(),
             };
             // Python programs also catch these built-in classes.
-            let bases = match status {
-                Status::Io => PyTuple::new(py, [base, py.get_type::<PyOSError>()])?,
-                Status::OutOfMemory => PyTuple::new(py, [base, py.get_type::<PyMemoryError>()])?,
-                _ => PyTuple::new(py, [base])?,
+            let also = match status {
+                Status::Io => Some(py.get_type::<PyOSError>()),
+                Status::OutOfMemory => Some(py.get_type::<PyMemoryError>()),
+                Status::InvalidArgument | Status::ShapeMismatch => Some(py.get_type::<PyValueError>()),
+                Status::DtypeMismatch => Some(py.get_type::<PyTypeError>()),
+                _ => None,
             };
+            let bases = PyTuple::new(py, [base].into_iter().chain(also).collect::<Vec<_>>())?;
             let class = py.get_type::<PyType>().call1((class_name(status), bases, namespace))?;
             classes.push(class.cast_into::<PyType>()?.unbind());
         }

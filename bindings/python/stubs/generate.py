@@ -197,7 +197,7 @@ def errors():
     classes = [getattr(adead, name) for name in adead.__all__ if name.endswith("Error")]
     classes.sort(key=lambda error: error.status)
     return "\n".join(
-        f"class {error.__name__}({'Exception' if error is adead.Error else 'Error'}):\n"
+        f"class {error.__name__}({', '.join(base.__name__ for base in error.__bases__)}):\n"
         + ("    status: ClassVar[int]\n    code: ClassVar[str]\n" if error is adead.Error else "    ...\n")
         for error in classes
     )

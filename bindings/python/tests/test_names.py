@@ -7,6 +7,8 @@ import adead
 
 def test_errors_are_pythons_own_too():
     assert issubclass(adead.IoError, OSError) and issubclass(adead.OutOfMemoryError, MemoryError)
+    assert issubclass(adead.ShapeMismatchError, ValueError) and issubclass(adead.InvalidArgumentError, ValueError)
+    assert issubclass(adead.DtypeMismatchError, TypeError) and not issubclass(adead.InternalError, (ValueError, TypeError))
     with pytest.raises(OSError, match="no-such-file"):
         adead.Program.load("/no-such-file.adead")
     with pytest.raises(MemoryError) as caught:

@@ -190,16 +190,16 @@ class Error(Exception):
     status: ClassVar[int]
     code: ClassVar[str]
 
-class InvalidArgumentError(Error):
+class InvalidArgumentError(Error, ValueError):
     ...
 
-class ShapeMismatchError(Error):
+class ShapeMismatchError(Error, ValueError):
     ...
 
-class DtypeMismatchError(Error):
+class DtypeMismatchError(Error, TypeError):
     ...
 
-class OutOfMemoryError(Error):
+class OutOfMemoryError(Error, MemoryError):
     ...
 
 class BackendUnavailableError(Error):
@@ -220,7 +220,7 @@ class UnsupportedError(Error):
 class NotReadyError(Error):
     ...
 
-class IoError(Error):
+class IoError(Error, OSError):
     ...
 
 class InternalError(Error):
