@@ -73,7 +73,7 @@ pub fn run(py: Python<'_>, ctx: &PyContext, op: Op, attrs: &Attrs, views: &[Opti
 }
 
 /// Runs an operation as NumPy's users expect it of tensors and functions: integers and bools of two dtypes are computed in one that
-/// holds both, their sums and products in i64 and their means in f32. A context's methods are the operations themselves.
+/// holds both, their sums and products in i64 and their means in f32; `floor` and `round` leave them unchanged. A context's methods are the operations themselves.
 pub fn run_as_numpy(
     py: Python<'_>,
     ctx: &PyContext,
@@ -84,6 +84,12 @@ pub fn run_as_numpy(
     let cast = |i: usize, to| run(py, ctx, Op::Cast, &Attrs { dtype: Some(to), ..Attrs::DEFAULT }, &[views[i]]);
     if let Some(to) = reduced_in(op, views) {
         return run(py, ctx, op, attrs, &[Some(cast(0, to)?.view())]);
+    }
+    if let (Op::Floor | Op::Round, Some(Some(x))) = (op, views.first())
+        && !x.meta().dtype.is_float()
+    {
+        // Integers are whole.
+        return cast(0, x.meta().dtype);
     }
     let Some((first, to)) = together(op, views) else { return run(py, ctx, op, attrs, views) };
     let (a, b) = (cast(first, to)?, cast(first + 1, to)?);

@@ -61,6 +61,36 @@ impl PyTensor {
         if compares { other.extract().ok() } else { None }
     }
 
+    /// Returns a power of integers, exact and wrapping around: products of the squares for the exponent's bits.
+    fn raised_to(&self, py: Python<'_>, ctx: &PyContext, exponent: i64) -> Result<Tensor> {
+        if exponent < 0 {
+            fail!(InvalidArgument, "integers to the power {exponent} are fractions: cast the tensor to f32 first");
+        }
+        let product = |a: &Tensor, b: &Tensor| {
+            operations::run(py, ctx, Op::Mul, &Attrs::DEFAULT, &[Some(a.view()), Some(b.view())])
+        };
+        let mut square = self.0.clone();
+        let mut power = None;
+        for bit in 0..64 - exponent.leading_zeros() {
+            if bit > 0 {
+                square = product(&square, &square)?;
+            }
+            if exponent >> bit & 1 == 1 {
+                power = Some(power.map_or_else(|| Ok(square.clone()), |power| product(&power, &square))?);
+            }
+        }
+        match power {
+            Some(power) => Ok(power),
+            // x⁰ is 1.
+            None => {
+                let equal = [Some(self.0.view()), Some(self.0.view())];
+                let truth = operations::run(py, ctx, Op::Equal, &Attrs::DEFAULT, &equal)?;
+                let to = Attrs { dtype: Some(self.0.dtype()), ..Attrs::DEFAULT };
+                operations::run(py, ctx, Op::Cast, &to, &[Some(truth.view())])
+            }
+        }
+    }
+
     /// Computes `self ∘ other` or `other ∘ self`; None if tensors have no operator with the other object.
     fn operator(&self, py: Python<'_>, op: Op, other: &Bound<'_, PyAny>, turned: bool) -> Result<Option<PyTensor>> {
         let ctx = default_context(py)?;
@@ -68,6 +98,9 @@ impl PyTensor {
         let mut wide = None;
         let to = |dtype| Attrs { dtype: Some(dtype), ..Attrs::DEFAULT };
         let cast = |dtype| operations::run(py, ctx, Op::Cast, &to(dtype), &[Some(self.0.view())]);
+        if op == Op::Pow && !turned && self.0.dtype().is_index() | (self.0.dtype() == DType::U8) && is_integer(other) {
+            return Ok(Some(PyTensor(self.raised_to(py, ctx, other.extract()?)?)));
+        }
         let other = if let Ok(tensor) = other.cast::<PyTensor>() {
             Operand::Tensor(tensor.clone())
         } else if let Some(whole) = self.compared_with(op, other) {

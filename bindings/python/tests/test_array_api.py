@@ -33,8 +33,9 @@ __or__ __pos__ __pow__ __rshift__ __setitem__ __sub__ __truediv__ __xor__ to_dev
 
 
 def left():
-    """Returns the names in the first column of the page's table."""
-    rows = [line.split("|")[1] for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("| `")]
+    """Returns the names in the first column of the page's table of what is missing."""
+    missing = PAGE.read_text(encoding="utf-8").split("## What is missing")[1].split("\n## ")[0]
+    rows = [line.split("|")[1] for line in missing.splitlines() if line.startswith("| `")]
     return set(re.findall(r"`(\w+)`", " ".join(rows)))
 
 

@@ -264,7 +264,7 @@ def test_integers_and_a_float_are_computed_in_f32():
         (6 / x, [6.0, 3.0, 2.0]),
         (x / adead.Tensor([2, 4, 8]), [0.5, 0.5, 0.375]),
         (adead.divide(x, 2), [0.5, 1.0, 1.5]),
-        (x**2, [1.0, 4.0, 9.0]),
+        (x**2.0, [1.0, 4.0, 9.0]),
         (x // 2.0, [0.0, 1.0, 1.0]),
     ):
         assert (got.dtype, got.tolist()) == ("f32", expected)
@@ -296,6 +296,9 @@ def test_integer_arithmetic_is_numpys(dtype):
             lambda p, q: p // 7,
             lambda p, q: p % 7,
             lambda p, q: numpy.square(p),
+            lambda p, q: p**0,
+            lambda p, q: p**1,
+            lambda p, q: p**5,
             lambda p, q: numpy.sign(p),
         ):
             expected, found = function(a, b), function(x, y)
@@ -306,6 +309,9 @@ def test_integer_arithmetic_is_numpys(dtype):
         x + (int(ends.max) + 1)
     with pytest.raises(adead.DtypeMismatchError, match="cast one of them"):
         x + adead.Tensor([1.0])
+    with pytest.raises(ValueError, match="power -1"):
+        x**-1
+    assert adead.floor(x).tolist() == adead.round(x).tolist() == x.tolist() and adead.floor(x).dtype == dtype
 
 
 @pytest.mark.parametrize("dtype", [*INTEGERS, "bool"])
