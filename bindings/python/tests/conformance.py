@@ -255,7 +255,7 @@ def check(expected, result, error):
     line. Returns what is wrong; None if nothing is."""
     if error is not None:
         # Python itself raises an error for a parameter that a pipeline's method does not have.
-        code = "invalid_argument" if isinstance(error, TypeError) else error.code
+        code = error.code if isinstance(error, adead.Error) else "invalid_argument"
         return None if expected == [f"error {code}"] else f"expected {expected}, got {error} ({code})"
     results = result if isinstance(result, tuple) else (result,)
     if len(results) != len(expected) or expected[0].startswith("error"):
