@@ -18,6 +18,7 @@ mod memory;
 mod methods;
 mod nn;
 mod operations;
+mod operators;
 mod pipeline;
 mod profile;
 mod program;

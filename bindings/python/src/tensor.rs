@@ -8,14 +8,15 @@ use crate::dlpack;
 use crate::dtypes::{self, Named};
 use crate::errors::{Result, detached, fail, wrong_type};
 use crate::operations;
+use crate::operators::or_not;
 use crate::sharing::Bytes;
-use crate::values::{Operand, is_integer, is_number, scalar, tensor_of};
-use adead::{Attrs, DType, Meta, Op, OpKind, Tensor};
+use crate::values::tensor_of;
+use adead::{Attrs, DType, Meta, Op, Tensor};
 use pyo3::IntoPyObjectExt;
 use pyo3::basic::CompareOp;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyBytes, PyInt, PyList, PySlice, PyTuple, PyType};
+use pyo3::types::{PyBytes, PyInt, PyList, PySlice, PyTuple, PyType};
 use std::ffi::c_int;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -54,96 +55,6 @@ impl PyTensor {
     pub fn on_host(&self, py: Python<'_>) -> Result<&[u8]> {
         on_host(py, &self.0)
     }
-
-    /// Returns an integer that is compared with integers or bools.
-    fn compared_with(&self, op: Op, other: &Bound<'_, PyAny>) -> Option<i64> {
-        let compares = op.kind() == OpKind::Comparison && !self.0.dtype().is_float() && is_number(other);
-        if compares { other.extract().ok() } else { None }
-    }
-
-    /// Returns a power of integers, exact and wrapping around: products of the squares for the exponent's bits.
-    fn raised_to(&self, py: Python<'_>, ctx: &PyContext, exponent: i64) -> Result<Tensor> {
-        if exponent < 0 {
-            fail!(InvalidArgument, "integers to the power {exponent} are fractions: cast the tensor to f32 first");
-        }
-        let product = |a: &Tensor, b: &Tensor| {
-            operations::run(py, ctx, Op::Mul, &Attrs::DEFAULT, &[Some(a.view()), Some(b.view())])
-        };
-        let mut square = self.0.clone();
-        let mut power = None;
-        for bit in 0..64 - exponent.leading_zeros() {
-            if bit > 0 {
-                square = product(&square, &square)?;
-            }
-            if exponent >> bit & 1 == 1 {
-                power = Some(power.map_or_else(|| Ok(square.clone()), |power| product(&power, &square))?);
-            }
-        }
-        match power {
-            Some(power) => Ok(power),
-            // x⁰ is 1.
-            None => {
-                let equal = [Some(self.0.view()), Some(self.0.view())];
-                let truth = operations::run(py, ctx, Op::Equal, &Attrs::DEFAULT, &equal)?;
-                let to = Attrs { dtype: Some(self.0.dtype()), ..Attrs::DEFAULT };
-                operations::run(py, ctx, Op::Cast, &to, &[Some(truth.view())])
-            }
-        }
-    }
-
-    /// Computes `self ∘ other` or `other ∘ self`; None if tensors have no operator with the other object.
-    fn operator(&self, py: Python<'_>, op: Op, other: &Bound<'_, PyAny>, turned: bool) -> Result<Option<PyTensor>> {
-        let ctx = default_context(py)?;
-        let ctx = ctx.get();
-        let mut wide = None;
-        let to = |dtype| Attrs { dtype: Some(dtype), ..Attrs::DEFAULT };
-        let cast = |dtype| operations::run(py, ctx, Op::Cast, &to(dtype), &[Some(self.0.view())]);
-        if op == Op::Pow && !turned && self.0.dtype().is_index() | (self.0.dtype() == DType::U8) && is_integer(other) {
-            return Ok(Some(PyTensor(self.raised_to(py, ctx, other.extract()?)?)));
-        }
-        let other = if let Ok(tensor) = other.cast::<PyTensor>() {
-            Operand::Tensor(tensor.clone())
-        } else if let Some(whole) = self.compared_with(op, other) {
-            // Exact, because i64 holds the values of i32, u32 and bool.
-            wide = Some(cast(DType::I64)?);
-            Operand::Own(Tensor::new(&[whole], &[])?)
-        } else if is_number(other) && op != Op::Matmul {
-            let own = self.0.dtype();
-            let dtype = if own.is_float() { own } else { computed_with(op, own, other) };
-            if dtype != own {
-                wide = Some(cast(dtype)?);
-            }
-            Operand::Own(if dtype.is_float() {
-                scalar(&ctx.inner, other, dtype)?
-            } else {
-                tensor_of(&ctx.inner, other, Some(dtype))?
-            })
-        } else if Exported::supports_buffer_protocol(other) {
-            Operand::new(other)?
-        } else {
-            return Ok(None);
-        };
-        let mut other = other;
-        if op == Op::Div && !self.0.dtype().is_float() {
-            // A quotient of integers is a float. `//` has their own division.
-            wide = wide.filter(|wide| wide.dtype().is_float()).map_or_else(|| cast(DType::F32), Ok).map(Some)?;
-            if other.view().is_some_and(|view| !view.meta().dtype.is_float()) {
-                other = Operand::Own(operations::run(py, ctx, Op::Cast, &to(DType::F32), &[other.view()])?);
-            }
-        }
-        let (own, other) = (Some(wide.as_ref().unwrap_or(&self.0).view()), other.view());
-        let views = if turned { [other, own] } else { [own, other] };
-        Ok(Some(PyTensor(operations::run_as_numpy(py, ctx, op, &Attrs::DEFAULT, &views)?)))
-    }
-}
-
-/// Returns the dtype in which an operator of integers or bools and a number is computed: that of the integers if the number is an
-/// int, i64 if it is an int and the tensor holds bools, else f32.
-fn computed_with(op: Op, own: DType, number: &Bound<'_, PyAny>) -> DType {
-    if op == Op::Div || !op.takes_integers() || !is_integer(number) {
-        return DType::F32;
-    }
-    if own == DType::Bool && !number.is_instance_of::<PyBool>() { DType::I64 } else { own }
 }
 
 /// Returns a tensor's bytes in host memory; see [`PyTensor::on_host`].
@@ -195,37 +106,6 @@ fn range(tensor: &Tensor, index: &Bound<'_, PyAny>, rows: usize) -> Result<Optio
         return Ok(None);
     }
     Ok(Some(tensor.rows(range.start as usize, range.slicelength)?))
-}
-
-macro_rules! operators {
-    ($($op:ident: $name:ident, $turned:ident;)*) => {
-        /// The implementation of Python's operators.
-        impl PyTensor {
-            $(fn $name(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> Result<Option<PyTensor>> {
-                self.operator(py, Op::$op, other, false)
-            }
-            fn $turned(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> Result<Option<PyTensor>> {
-                self.operator(py, Op::$op, other, true)
-            })*
-        }
-    };
-}
-
-operators! {
-    Add: plus, onto;
-    Sub: minus, from;
-    Mul: times, by;
-    Div: over, under;
-    Matmul: product, of;
-    Pow: raised, exponent_of;
-}
-
-/// Converts an operator's result; None becomes NotImplemented.
-fn or_not(py: Python<'_>, result: Result<Option<PyTensor>>) -> Result<Py<PyAny>> {
-    match result? {
-        Some(tensor) => Ok(Bound::new(py, tensor)?.into_any().unbind()),
-        None => Ok(py.NotImplemented()),
-    }
 }
 
 #[pymethods]
