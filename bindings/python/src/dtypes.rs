@@ -81,3 +81,21 @@ fn usual(name: &str) -> Option<DType> {
         _ => return None,
     })
 }
+
+/// Returns the dtype in which operands of two dtypes are computed: of integers and bools the smallest that holds the values of both.
+/// `None` for others that differ.
+pub fn computed_in(a: DType, b: DType) -> Option<DType> {
+    match (a, b) {
+        _ if a == b => Some(a),
+        _ if a.is_float() || b.is_float() => None,
+        (DType::Bool, other) | (other, DType::Bool) | (DType::U8, other) | (other, DType::U8) => Some(other),
+        _ => Some(DType::I64),
+    }
+}
+
+/// The same, for `adead.result_type`.
+#[pyfunction]
+#[pyo3(name = "_computed_in")]
+pub fn computed_in_of(a: Named, b: Named) -> Option<&'static str> {
+    computed_in(a.0, b.0).map(DType::name)
+}

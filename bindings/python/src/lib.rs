@@ -102,6 +102,7 @@ fn _adead(module: &Bound<'_, PyModule>) -> PyResult<()> {
     // For x[…] and adead.random.
     module.add_function(wrap_pyfunction!(indices::positions, module)?)?;
     module.add_function(wrap_pyfunction!(indices::flat_index, module)?)?;
+    module.add_function(wrap_pyfunction!(dtypes::computed_in_of, module)?)?;
     module.add_function(wrap_pyfunction!(random::draw_units, module)?)?;
     module.add_function(wrap_pyfunction!(random::draw_integers, module)?)?;
     module.add_function(wrap_pyfunction!(random::draw_order, module)?)?;

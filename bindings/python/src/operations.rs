@@ -3,6 +3,7 @@
 use crate::attributes;
 use crate::context::PyContext;
 use crate::current::default_context;
+use crate::dtypes;
 use crate::errors::{Result, guard, interruptible, wrong_type};
 use crate::pipeline::PyPipeline;
 use crate::tensor::PyTensor;
@@ -73,7 +74,8 @@ pub fn run(py: Python<'_>, ctx: &PyContext, op: Op, attrs: &Attrs, views: &[Opti
 }
 
 /// Runs an operation as NumPy's users expect it of tensors and functions: integers and bools of two dtypes are computed in one that
-/// holds both, their sums and products in i64 and their means in f32; `floor` and `round` leave them unchanged. A context's methods are the operations themselves.
+/// holds both, their sums and products in i64 and their means in f32; `floor` and `round` leave them unchanged. A context's methods
+/// are the operations themselves.
 pub fn run_as_numpy(
     py: Python<'_>,
     ctx: &PyContext,
@@ -121,14 +123,7 @@ fn together(op: Op, views: &[Option<View<'_>>]) -> Option<(usize, DType)> {
     };
     let dtype = |i: usize| views.get(i)?.as_ref().map(|view| view.meta().dtype);
     let (a, b) = (dtype(first)?, dtype(first + 1)?);
-    if a == b || a.is_float() || b.is_float() {
-        return None;
-    }
-    let to = match (a, b) {
-        (DType::Bool, other) | (other, DType::Bool) | (DType::U8, other) | (other, DType::U8) => other,
-        _ => DType::I64,
-    };
-    Some((first, to))
+    if a == b { None } else { dtypes::computed_in(a, b).map(|to| (first, to)) }
 }
 
 /// Returns the dtype in which a reduction of integers or bools is computed, if that is not their own: sums and products in i64,

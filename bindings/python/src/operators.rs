@@ -55,7 +55,8 @@ impl PyTensor {
         let mut wide = None;
         let to = |dtype| Attrs { dtype: Some(dtype), ..Attrs::DEFAULT };
         let cast = |dtype| operations::run(py, ctx, Op::Cast, &to(dtype), &[Some(self.0.view())]);
-        if op == Op::Pow && !turned && self.0.dtype().is_index() | (self.0.dtype() == DType::U8) && is_integer(other) {
+        let takes_powers = !self.0.dtype().is_float() && self.0.dtype() != DType::Bool;
+        if op == Op::Pow && !turned && takes_powers && is_number(other) && is_integer(other) {
             return Ok(Some(PyTensor(self.raised_to(py, ctx, other.extract()?)?)));
         }
         let other = if let Ok(tensor) = other.cast::<PyTensor>() {
@@ -81,12 +82,11 @@ impl PyTensor {
             return Ok(None);
         };
         let mut other = other;
-        if op == Op::Div && !self.0.dtype().is_float() {
+        let is_whole = |dtype: DType| !dtype.is_float();
+        if op == Op::Div && is_whole(self.0.dtype()) && other.view().is_some_and(|view| is_whole(view.meta().dtype)) {
             // A quotient of integers is a float. `//` has their own division.
-            wide = wide.filter(|wide| wide.dtype().is_float()).map_or_else(|| cast(DType::F32), Ok).map(Some)?;
-            if other.view().is_some_and(|view| !view.meta().dtype.is_float()) {
-                other = Operand::Own(operations::run(py, ctx, Op::Cast, &to(DType::F32), &[other.view()])?);
-            }
+            wide = Some(cast(DType::F32)?);
+            other = Operand::Own(operations::run(py, ctx, Op::Cast, &to(DType::F32), &[other.view()])?);
         }
         let (own, other) = (Some(wide.as_ref().unwrap_or(&self.0).view()), other.view());
         let views = if turned { [other, own] } else { [own, other] };

@@ -311,6 +311,10 @@ def test_integer_arithmetic_is_numpys(dtype):
         x + adead.Tensor([1.0])
     with pytest.raises(ValueError, match="power -1"):
         x**-1
+    with pytest.raises(adead.DtypeMismatchError, match="pow: computes on f32"):
+        x ** numpy.array([2, 3], kind).repeat(len(values) ** 2 // 2 + 1)[: len(a)]
+    with pytest.raises(adead.DtypeMismatchError, match="cast"):
+        x / adead.Tensor([1.0])
     assert adead.floor(x).tolist() == adead.round(x).tolist() == x.tolist() and adead.floor(x).dtype == dtype
 
 

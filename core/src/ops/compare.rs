@@ -27,7 +27,5 @@ pub(super) fn reference(inputs: &[Option<View<'_>>], output: &Meta, truths: u8) 
 }
 
 fn compared<T: PartialOrd + Copy>(a: &[T], b: &[T], inputs: &[Option<View<'_>>], output: &Meta, truths: u8) -> Values {
-    let index = |i: usize| scalar::broadcast_index(inputs[i].as_ref().map(|view| *view.meta()), output);
-    let (of_a, of_b) = (index(0), index(1));
-    (0..output.shape.elements()).map(|i| u8::from(outcome(a[of_a(i)], b[of_b(i)]) & truths != 0)).collect()
+    scalar::pairs(inputs, output, a, b).map(|(a, b)| u8::from(outcome(a, b) & truths != 0)).collect()
 }

@@ -85,10 +85,8 @@ pub(super) fn map_integers(inputs: &[Option<View<'_>>], output: &Meta, f: impl F
 
 /// Computes `y = f(a, b)` on integers or bools with broadcasting.
 pub(super) fn zip_integers(inputs: &[Option<View<'_>>], output: &Meta, f: impl Fn(i64, i64) -> i64) -> Result<Values> {
-    let index = |i: usize| broadcast_index(inputs[i].as_ref().map(|view| *view.meta()), output);
     let (a, b) = (integers(inputs, 0)?, integers(inputs, 1)?);
-    let (of_a, of_b) = (index(0), index(1));
-    Ok(stored_integers((0..output.shape.elements()).map(|i| f(a[of_a(i)], b[of_b(i)])), output.dtype))
+    Ok(stored_integers(pairs(inputs, output, &a, &b).map(|(a, b)| f(a, b)), output.dtype))
 }
 
 /// Computes `y = f(x)`.
@@ -98,10 +96,19 @@ pub(super) fn map(inputs: &[Option<View<'_>>], output: &Meta, f: impl Fn(f32) ->
 
 /// Computes `y = f(a, b)` with broadcasting.
 pub(super) fn zip(inputs: &[Option<View<'_>>], output: &Meta, f: impl Fn(f32, f32) -> f32) -> Result<Values> {
-    let index = |i: usize| broadcast_index(inputs[i].as_ref().map(|view| *view.meta()), output);
     let (a, b) = (floats(inputs, 0)?, floats(inputs, 1)?);
-    let (of_a, of_b) = (index(0), index(1));
-    Ok(stored((0..output.shape.elements()).map(|i| f(a[of_a(i)], b[of_b(i)])), output.dtype))
+    Ok(stored(pairs(inputs, output, &a, &b).map(|(a, b)| f(a, b)), output.dtype))
+}
+
+/// Returns the elements of two operands, a and b, that are broadcast to each element of the output.
+pub(super) fn pairs<T: Copy>(
+    inputs: &[Option<View<'_>>],
+    output: &Meta,
+    a: &[T],
+    b: &[T],
+) -> impl Iterator<Item = (T, T)> {
+    let [of_a, of_b] = [0, 1].map(|i| broadcast_index(inputs[i].as_ref().map(|view| *view.meta()), output));
+    (0..output.shape.elements()).map(move |i| (a[of_a(i)], b[of_b(i)]))
 }
 
 /// Returns a function from a position in the output to the position in an operand that is broadcast to it.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 
 from ._adead import InvalidArgumentError, Tensor
+from ._adead import _computed_in as computed_in  # pyright: ignore[reportPrivateUsage]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -147,12 +148,9 @@ def result_type(*operands: AnyDType | Tensor | complex) -> DType:
 
 
 def _together(a: DType, b: DType) -> DType:
-    if a == b:
-        return a
-    if a.kind in "iu" and b.kind in "iu":
-        # Of u32 and i32, neither holds the other's values.
-        held = {a, b}
-        return int64 if int64 in held or held == {int32, uint32} else int32 if int32 in held else uint32
+    found = computed_in(a, b)
+    if found is not None:
+        return DType(found)
     raise InvalidArgumentError(f"result_type: {a} and {b} are not computed together: cast one of them")
 
 
