@@ -115,8 +115,13 @@ fn main() {
         let bytes = fs::read(folder.join(module).with_extension("spv")).expect("a kernel can be read");
         let words = bytes.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().expect("four bytes")));
         let mut words = words.collect::<Vec<_>>();
-        if module == "integers" && !cfg!(feature = "integers") {
-            // Nothing uses it: its header alone.
+        let unused = match module {
+            "integers" => !cfg!(feature = "integers"),
+            "quantized" => !cfg!(feature = "quantized"),
+            _ => false,
+        };
+        if unused {
+            // Its header alone.
             words.truncate(5);
         }
         streams.module(&words, &mut seen, &mut places);

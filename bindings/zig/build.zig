@@ -61,7 +61,7 @@ pub fn build(b: *std.Build) void {
     const linkage = b.option(std.builtin.LinkMode, "linkage", "How to link libadead (default: static)") orelse .static;
     const prefix = b.option([]const u8, "adead-prefix", "Where adead is installed (default: cargo builds it)");
     const cargo: Cargo = .options(b, "adead-artifact");
-    const minimal = b.option(bool, "minimal", "Without CUDA, AVX-512, integer arithmetic, profiles, messages, batches, settings files, programs and layers (default: false)") orelse false;
+    const minimal = b.option(bool, "minimal", "Without CUDA, AVX-512, integer arithmetic, quantised matrices, profiles, messages, batches, settings files, programs and layers (default: false)") orelse false;
     const gradients = b.option(bool, "gradients", "With gradients of pipelines (default: false)") orelse false;
     const library = if (prefix) |it| installed(b, it) else built(b, cargo, minimal, gradients);
     // For projects that translate the header themselves, for example by @cImport.

@@ -4,6 +4,12 @@
 //! all build commands, and a [`Context`] executes them on its device. The results follow the arithmetic contract ([`contract`],
 //! `docs/contract.md`): the same bits everywhere.
 
+// Without a feature, what only that feature uses is dead code. Builds with all of them find what nothing uses.
+#![cfg_attr(
+    not(all(feature = "cuda", feature = "avx512", feature = "integers", feature = "quantized", feature = "programs")),
+    allow(dead_code)
+)]
+
 #[cfg(feature = "autograd")]
 mod autograd;
 pub mod config;

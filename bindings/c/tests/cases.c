@@ -297,8 +297,9 @@ static void run_text(char *text, char **prefixes, void (*run)(const test_case *)
       memset(&c, 0, sizeof c);
       c.id = line;
     } else if (!strcmp(key, "requires")) {
-      /* The CPU, the one device of this version, has every capability; a minimal library has no arithmetic on integers. */
+      /* The CPU, the one device of this version, has every capability; a minimal library lacks these two. */
       c.integers |= !strcmp(line, "integers");
+      c.quantized |= !strcmp(line, "quantized");
     } else if (!strcmp(key, "end")) {
       if (c.pipeline) check_pipeline(c.id, c.pipeline);
       if (wanted(c.id, prefixes)) run(&c);

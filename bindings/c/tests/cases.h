@@ -46,8 +46,8 @@ typedef struct {
   const char *attrs[MAX_ATTRS][2];
   value operands[MAX_OPERANDS], out;
   size_t attr_count, operand_count;
-  /* Whether it needs arithmetic on integers. */
-  int integers;
+  /* Whether it needs arithmetic on integers, or quantised matrices. */
+  int integers, quantized;
   /* The pipeline of such a case; else NULL. */
   const pipeline_case *pipeline;
 } test_case;

@@ -138,24 +138,32 @@ static void run_pipeline(const test_case *c) {
   adead_compiled_destroy(compiled);
 }
 
-/* Whether the library has arithmetic on integers. */
-static int has_integers(void) {
-  static int has = -1;
-  if (has < 0) {
-    adead_tensor *x = NULL, *y = NULL;
-    adead_op op = -1;
-    int32_t one = 1;
-    has = !adead_op_from_name("neg", &op) && !adead_tensor_create(ADEAD_DTYPE_I32, NULL, 0, &one, sizeof one, &x) &&
-          !adead_op_run(context, op, (const adead_tensor *const *)&x, 1, NULL, &y);
-    adead_tensor_destroy(x);
-    adead_tensor_destroy(y);
+/* What an operation makes of a tensor with one element, 1, and no attributes. */
+static adead_status tried(const char *name, adead_dtype dtype) {
+  adead_tensor *x = NULL, *y = NULL;
+  adead_op op = -1;
+  int32_t one = 1;
+  adead_status status = adead_op_from_name(name, &op);
+  if (!status) status = adead_tensor_create(dtype, NULL, 0, &one, dtype == ADEAD_DTYPE_U8 ? 1 : 4, &x);
+  if (!status) status = adead_op_run(context, op, (const adead_tensor *const *)&x, 1, NULL, &y);
+  adead_tensor_destroy(x);
+  adead_tensor_destroy(y);
+  return status;
+}
+
+/* Whether the library has what a case needs. */
+static int has(const test_case *c) {
+  static int integers, quantized, asked;
+  if (!asked++) {
+    integers = tried("neg", ADEAD_DTYPE_I32) == ADEAD_OK;
+    quantized = tried("dequantize", ADEAD_DTYPE_U8) != ADEAD_UNSUPPORTED;
   }
-  return has;
+  return (integers || !c->integers) && (quantized || !c->quantized);
 }
 
 static void run(const test_case *c) {
-  if (c->integers && !has_integers()) {
-    if (!skipped++) puts("skipped: cases that need arithmetic on integers, which a minimal library lacks");
+  if (!has(c)) {
+    if (!skipped++) puts("skipped: cases that need arithmetic on integers, or quantised matrices, which a minimal library lacks");
     return;
   }
   if (c->pipeline) run_pipeline(c);

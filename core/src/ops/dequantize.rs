@@ -21,8 +21,16 @@ pub(super) const INFO: OpInfo = OpInfo {
     flops: |_, _, _| 0.0,
 };
 
+/// The error of a library that was built without the feature `quantized`.
+pub(crate) fn without_quantized<T>() -> Result<T> {
+    fail!(Unsupported, "this build of adead has no quantised matrices: build it with the feature quantized, or without ADEAD_MINIMAL")
+}
+
 /// Returns the format of operand `i`, which holds rows of blocks, and the shape of its elements.
 pub(super) fn blocks(op: &str, attrs: &Attrs, inputs: Metas<'_>, i: usize) -> Result<(BlockFormat, Shape)> {
+    if !cfg!(feature = "quantized") {
+        return without_quantized();
+    }
     let w = rules::required(inputs, i);
     if w.dtype != DType::U8 {
         fail!(DtypeMismatch, "{op}: w is {}; it must be u8, the bytes of its blocks", w.dtype);

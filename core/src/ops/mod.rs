@@ -20,6 +20,8 @@ pub(crate) use attrs::parse_f32;
 pub use attrs::{Attrs, Axis, PerAxis, Permutation};
 pub(crate) use concat::axis as concat_axis;
 pub(crate) use cumsum::axis as cumsum_axis;
+#[cfg(not(feature = "quantized"))]
+pub(crate) use dequantize::without_quantized;
 pub(crate) use embedding::{check_id, check_ids, id};
 pub(crate) use ffn::{FfnPlan, activation as ffn_activation};
 pub(crate) use gather::{axis as gather_axis, check_index};
@@ -28,6 +30,7 @@ pub(crate) use matmul::MatmulPlan;
 pub(crate) use metas::MetaList;
 pub use metas::Metas;
 pub(crate) use pad::before as pad_before;
+#[cfg(feature = "quantized")]
 pub(crate) use quantized_matmul::QuantizedPlan;
 pub use reduction::Gives;
 pub(crate) use reduction::Reduced;

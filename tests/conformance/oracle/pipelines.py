@@ -9,7 +9,7 @@ import exact_ops
 import native
 import shapes
 import tensors
-from suite import EXACT_WORK, INLINE, attribute_text, operand_spec, own_seed, shape_text, work
+from suite import EXACT_WORK, INLINE, attribute_text, needed, operand_spec, own_seed, shape_text, work
 from tensors import Tensor
 
 
@@ -168,11 +168,11 @@ class Pipeline:
         """Computes what it gives and writes it. `expect`: the status where recording or compiling fails."""
         lines = ["op pipeline", *(self.line(node) for node in self.nodes), *(f"give {value}" for value in self.outputs)]
         specs = [spec for run in self.runs for spec in run] + [node.spec for node in self.nodes if node.spec]
-        dtypes, integers = {spec[0] for spec in specs}, False
+        dtypes, needs = {spec[0] for spec in specs}, set().union(*(needed(node.op, None) for node in self.nodes))
         try:
             all = self.described()
             dtypes |= {dtype for dtype, _ in all}
-            integers = any(node.operands and shapes.is_whole(node.op, all[node.operands[0]][0]) for node in self.nodes)
+            needs = set().union(*(needed(node.op, all[node.operands[0]][0]) for node in self.nodes if node.operands))
         except shapes.Rejected as rejected:
             assert rejected.status == expect and len(self.runs) == 1, f"{self.name}: {rejected}, expected {expect}"
             lines.append(f"error {expect}")
@@ -183,4 +183,4 @@ class Pipeline:
                     lines.append("again")
                     lines += [f"in {dtype} {shape_text(shape)} {data}" for dtype, shape, data in run]
                 lines += self.expectation(i)
-        self.suite.write(self.name, lines, dtypes, errors=bool(expect or self.statuses), integers=integers)
+        self.suite.write(self.name, lines, dtypes, errors=bool(expect or self.statuses), needs=needs)

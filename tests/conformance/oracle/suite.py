@@ -49,16 +49,16 @@ class Suite:
             dtypes |= {attrs["dtype"]} & {"f16", "bf16", "i64"} if "dtype" in attrs else set()
             lines.append(f"error {expect}")
             large = False
-        integers = shapes.is_whole(op, specs[0][0]) if specs and specs[0] else False
-        self.write(name, lines, dtypes, large, errors=expect is not None, integers=integers)
+        needs = needed(op, specs[0][0]) if specs and specs[0] else set()
+        self.write(name, lines, dtypes, large, errors=expect is not None, needs=needs)
 
-    def write(self, name, lines, dtypes, large=False, errors=False, integers=False):
+    def write(self, name, lines, dtypes, large=False, errors=False, needs=frozenset()):
         """Adds a case: its lines between `case` and what it requires."""
         assert name not in self.ids and set(name) <= set("abcdefghijklmnopqrstuvwxyz0123456789_.-/"), name
         self.ids.add(name)
         lines = [f"case {name}", *lines, *(f"requires {word}" for word in ("f16", "bf16", "i64") if word in dtypes)]
         lines += ["requires large"] if large else []
-        lines += ["requires integers"] if integers else []
+        lines += [f"requires {word}" for word in sorted(needs)]
         lines.append("end")
         assert all(len(line) < 262144 for line in lines), name
         self.files.setdefault(name.split("/")[0], []).append("\n".join(lines) + "\n")
@@ -90,6 +90,11 @@ class Suite:
     def texts(self):
         """File name -> contents."""
         return {f"{stem}.txt": HEADER + "\n\n" + "\n".join(cases) for stem, cases in self.files.items()}
+
+
+def needed(op, dtype):
+    """What an operation needs, by its name and its first operand's dtype (None if unknown), that a minimal library lacks."""
+    return {"integers"} if shapes.is_whole(op, dtype) else {"quantized"} if op in shapes.QUANTIZED else set()
 
 
 def own_seed(name, place):

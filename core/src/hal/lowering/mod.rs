@@ -19,7 +19,9 @@ mod moves;
 mod normalise;
 mod operands;
 mod parts;
+#[cfg_attr(not(feature = "quantized"), path = "without_quantized.rs")]
 mod quantized;
+#[cfg(feature = "quantized")]
 mod quantized_rows;
 mod reduce;
 mod rope;
@@ -141,19 +143,23 @@ fn pitch_of(row: u32) -> Result<u32> {
 pub fn encode(encoder: &mut dyn Encoder, commands: &[Command<'_>]) -> Result<usize> {
     let mut count = match commands {
         [first, second, ..] => match (first.op(), second.op()) {
+            #[cfg(feature = "quantized")]
             (Op::QuantizedMatmul, Op::QuantizedMatmul) => quantized::encode(encoder, commands)?,
             (Op::Slice | Op::Rope | Op::Where, Op::Slice | Op::Rope | Op::Where) => {
                 match heads::encode(encoder, commands)? {
+                    #[cfg(feature = "quantized")]
                     0 if first.op() == Op::Slice => quantized_rows::encode(encoder, commands)?,
                     count => count,
                 }
             }
             (Op::Add, Op::Rmsnorm | Op::Layernorm) => normalise::encode(encoder, first, second)?,
+            #[cfg(feature = "quantized")]
             (Op::QuantizedMatmul, _) | (Op::Rmsnorm, Op::QuantizedMatmul) | (Op::Silu | Op::Gelu, Op::Mul) => {
                 quantized_rows::encode(encoder, commands)?
             }
             _ => 0,
         },
+        #[cfg(feature = "quantized")]
         [first] if first.op() == Op::QuantizedMatmul => quantized_rows::encode(encoder, commands)?,
         _ => 0,
     };

@@ -18,6 +18,7 @@ mod matmul;
 mod moves;
 mod normalise;
 mod parts;
+#[cfg_attr(not(feature = "quantized"), path = "without_quantized.rs")]
 mod quantized;
 mod reduce;
 mod rope;
