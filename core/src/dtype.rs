@@ -6,6 +6,7 @@ use std::fmt;
 /// The type of a tensor's elements.
 ///
 /// Floats are computed in `f32`. `f16` and `bf16` are storage types: widened exactly, computed in f32, rounded to nearest even.
+/// `f64` is only stored: it is moved, compared and cast, and arithmetic on it is refused until it is cast.
 /// `i32`, `i64`, `u32` and `u8` have exact arithmetic that keeps the lowest bits. `i32`, `i64` and `u32` also hold ids and
 /// indices, `bool` results of comparisons. In languages where a dtype may be omitted, the default is f32.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -28,19 +29,30 @@ pub enum DType {
     Bool = 6,
     /// 8-bit unsigned integer; the bytes of quantised matrices too.
     U8 = 7,
+    /// IEEE-754 binary64, storage only, without arithmetic.
+    F64 = 8,
 }
 
 impl DType {
     /// All dtypes, in numeric order.
-    pub const ALL: [DType; 8] =
-        [DType::F32, DType::F16, DType::BF16, DType::I32, DType::I64, DType::U32, DType::Bool, DType::U8];
+    pub const ALL: [DType; 9] = [
+        DType::F32,
+        DType::F16,
+        DType::BF16,
+        DType::I32,
+        DType::I64,
+        DType::U32,
+        DType::Bool,
+        DType::U8,
+        DType::F64,
+    ];
 
     /// Returns the size of one element in bytes.
     pub const fn size(self) -> usize {
         match self {
             DType::F32 | DType::I32 | DType::U32 => 4,
             DType::F16 | DType::BF16 => 2,
-            DType::I64 => 8,
+            DType::I64 | DType::F64 => 8,
             DType::Bool | DType::U8 => 1,
         }
     }
@@ -56,6 +68,7 @@ impl DType {
             DType::U32 => "u32",
             DType::Bool => "bool",
             DType::U8 => "u8",
+            DType::F64 => "f64",
         }
     }
 
@@ -64,8 +77,13 @@ impl DType {
         if code < Self::ALL.len() as u32 { Some(Self::ALL[code as usize]) } else { None }
     }
 
-    /// Whether it is a float: f32, f16, bf16.
+    /// Whether it is a float: f32, f16, bf16, f64.
     pub const fn is_float(self) -> bool {
+        matches!(self, DType::F32 | DType::F16 | DType::BF16 | DType::F64)
+    }
+
+    /// Whether operations compute on it in f32: f32, f16, bf16.
+    pub const fn computes_as_f32(self) -> bool {
         matches!(self, DType::F32 | DType::F16 | DType::BF16)
     }
 
@@ -87,7 +105,7 @@ impl std::str::FromStr for DType {
         Self::ALL.into_iter().find(|dtype| dtype.name() == name).ok_or_else(|| {
             Error::new(
                 Status::InvalidArgument,
-                format!("no dtype '{name}': expected f32, f16, bf16, i32, i64, u32, bool or u8"),
+                format!("no dtype '{name}': expected f32, f16, bf16, i32, i64, u32, bool, u8 or f64"),
             )
         })
     }

@@ -224,6 +224,25 @@ fn broadcasting() {
     gpu.check("large", Op::Exp, &Attrs::default(), &[Some(a)], &[1]);
 }
 
+/// A binary64: any bits, a number of a binary32's size, or one beside a midpoint of a shorter float or beside an integer's limit.
+fn double(r: &mut Random) -> f64 {
+    let beside = |x: f64, r: &mut Random| f64::from_bits(x.to_bits().wrapping_add(r.below(3) as u64).wrapping_sub(1));
+    match r.below(5) {
+        0 => f64::from_bits(r.next()),
+        1 => (r.next() as f64 / 1e19 - 0.9) * f64::exp2(r.below(300) as f64 - 150.0),
+        2 => {
+            let x = f64::exp2([31.0, 32.0, 63.0, 8.0, 0.0, -149.0, -126.0, -24.0, -14.0, -133.0, 128.0, 16.0][r.below(12)]);
+            beside(x * [1.0, 0.5, -1.0, -1.5][r.below(4)], r)
+        }
+        _ => {
+            // The midpoint of two neighbours with 24, 11 or 8 bits.
+            let kept = [24, 11, 8][r.below(3)];
+            let bits = f64::from(f32::from_bits(r.next() as u32)).to_bits();
+            beside(f64::from_bits((bits >> (53 - kept) | 1) << (53 - kept)), r)
+        }
+    }
+}
+
 /// A tensor of any dtype with any bits.
 fn bits(r: &mut Random, dtype: DType, dims: &[usize]) -> Tensor {
     let n: usize = dims.iter().product();
@@ -232,6 +251,7 @@ fn bits(r: &mut Random, dtype: DType, dims: &[usize]) -> Tensor {
         DType::I64 => Tensor::new(&(0..n).map(|_| r.next() as i64 >> (r.below(64))).collect::<Vec<_>>(), dims).unwrap(),
         DType::I32 => Tensor::new(&(0..n).map(|_| r.next() as i32 >> r.below(32)).collect::<Vec<_>>(), dims).unwrap(),
         DType::U32 => Tensor::new(&(0..n).map(|_| r.next() as u32 >> r.below(32)).collect::<Vec<_>>(), dims).unwrap(),
+        DType::F64 => Tensor::new(&(0..n).map(|_| double(r)).collect::<Vec<_>>(), dims).unwrap(),
         _ => {
             let edges = [31.0, 32.0, 62.0, 63.0, 64.0, 23.0, 24.0, 0.0, -1.0];
             let values: Vec<f32> = (0..n)
@@ -273,7 +293,7 @@ fn casts_between_all_dtypes() {
 fn moves_of_every_element_size() {
     let Some(mut gpu) = Gpu::open() else { return };
     let mut r = Random(7);
-    for dtype in [DType::Bool, DType::U8, DType::F16, DType::U32, DType::I64] {
+    for dtype in [DType::Bool, DType::U8, DType::F16, DType::U32, DType::I64, DType::F64] {
         for dims in [&[70, 90][..], &[33, 64], &[64, 34, 2], &[3, 40, 50], &[5, 1, 7, 9], &[2, 3, 4, 5, 6], &[100, 3]] {
             for _ in 0..6 {
                 let mut perm: Vec<i32> = (0..dims.len() as i32).collect();

@@ -63,7 +63,7 @@ impl Pipeline {
         let targets = by.iter().map(|&value| self.node(value)).collect::<Result<Vec<_>>>()?;
         for (i, &node) in targets.iter().chain([&last]).enumerate() {
             let dtype = self.graph.meta(node).dtype;
-            if !dtype.is_float() {
+            if !dtype.computes_as_f32() {
                 let what = if i < targets.len() { format!("value {i}") } else { "the loss".into() };
                 fail!(DtypeMismatch, "gradients: {what} is {dtype}; gradients are of f32, f16 or bf16");
             }
@@ -142,7 +142,7 @@ impl Pipeline {
                 Source::Reshape(from) | Source::Rows(from, _) => needed[*from as usize],
                 Source::Op(op, _, operands) => {
                     rules::has_gradient(*op)
-                        && self.graph.meta(node).dtype.is_float()
+                        && self.graph.meta(node).dtype.computes_as_f32()
                         && operands.iter().flatten().any(|&from| needed[from as usize])
                 }
             };

@@ -242,7 +242,7 @@ impl Context {
     /// `shape_mismatch` unless b is a matrix, `dtype_mismatch` for integers.
     pub fn pack(&self, b: &Tensor, trans_b: bool) -> Result<Packed> {
         let dtype = b.dtype();
-        if !dtype.is_float() {
+        if !dtype.computes_as_f32() {
             fail!(DtypeMismatch, "pack: b is {dtype}; products are computed on f32, f16 and bf16: cast it first");
         }
         let precision = self.precision();

@@ -17,6 +17,20 @@ pub fn f16_to_f32(h: u16) -> f32 {
 
 const TWO_TO_MINUS_24: f32 = f32::from_bits((127 - 24) << 23);
 
+/// Narrows binary64 to binary32 for a second narrowing: truncated, with the lowest bit set unless that is exact. So the second
+/// narrowing, to 22 bits at most, rounds as if it were the only one.
+#[inline]
+pub fn odd_from_f64(x: f64) -> f32 {
+    let near = x as f32;
+    // The nearest value has an odd bit, or is one unit from the one that has.
+    let (wide, bits) = (f64::from(near), near.to_bits());
+    match wide == x || x.is_nan() || bits & 1 == 1 {
+        true => near,
+        false if wide.abs() > x.abs() => f32::from_bits(bits - 1),
+        false => f32::from_bits(bits + 1),
+    }
+}
+
 /// Narrows to binary16. NaN becomes 7e00.
 #[inline]
 pub fn f16_from_f32(x: f32) -> u16 {
@@ -95,5 +109,33 @@ mod tests {
         assert_eq!(bf16_from_f32(f32::from_bits(0x3f80_8000)), 0x3f80);
         assert_eq!(bf16_from_f32(f32::from_bits(0x3f81_8000)), 0x3f82);
         assert_eq!(bf16_from_f32(f32::MAX), 0x7f80);
+    }
+    #[test]
+    fn binary64_is_rounded_once() {
+        // Beside a midpoint by less than binary32 can tell, a number goes to the nearer neighbour, and not to the even one.
+        for h in 0..0x7c00u16 {
+            let (low, high) = (f16_to_f32(h), f16_to_f32(h + 1));
+            let high = if high.is_infinite() { 65536.0 } else { high };
+            let middle = f64::from((low + high) / 2.0);
+            let even = if h & 1 == 0 { h } else { h + 1 };
+            let f16 = |x: f64| f16_from_f32(odd_from_f64(x));
+            let beside = |by: i64| f64::from_bits(middle.to_bits().wrapping_add_signed(by));
+            for sign in [1.0, -1.0] {
+                let bit = if sign < 0.0 { 0x8000 } else { 0 };
+                assert_eq!([0, -1, 1].map(|by| f16(sign * beside(by))), [even, h, h + 1].map(|h| h | bit), "{h:04x}");
+            }
+        }
+        for h in 0..0x7f80u16 {
+            let middle = f64::from(f32::from_bits((h as u32) << 16 | 0x8000));
+            let even = if h & 1 == 0 { h } else { h + 1 };
+            let bf16 = |by: i64| bf16_from_f32(odd_from_f64(f64::from_bits(middle.to_bits().wrapping_add_signed(by))));
+            assert_eq!([0, -1, 1].map(bf16), [even, h, h + 1], "{h:04x}");
+        }
+        let halves = |x: f64| [f16_from_f32(odd_from_f64(x)), bf16_from_f32(odd_from_f64(x))];
+        assert_eq!(halves(f64::NAN), [0x7e00, 0x7fc0]);
+        assert_eq!(halves(f64::INFINITY), [0x7c00, 0x7f80]);
+        assert_eq!(halves(-1e300), [0xfc00, 0xff80]);
+        assert_eq!(halves(-5e-324), [0x8000, 0x8000]);
+        assert_eq!(halves(1.0), [0x3c00, 0x3f80]);
     }
 }

@@ -22,7 +22,7 @@ pub use compare::outcome;
 pub use elementwise::*;
 pub use fixed::{Precision, fixed_cut, fixed_dot, fixed_round, fixed_scale};
 pub use functions::{Activation, GeluForm, erf, exp, gelu_erf, gelu_tanh, log, relu, rsqrt, sigmoid, silu, tanh};
-pub use half::{bf16_from_f32, bf16_to_f32, f16_from_f32, f16_to_f32};
+pub use half::{bf16_from_f32, bf16_to_f32, f16_from_f32, f16_to_f32, odd_from_f64};
 pub use matrix::{K_BLOCK, chain, dot, fmaz};
 pub use philox::{drawn_order, philox, uniform, words};
 pub use power::{expm1, log1p, pow};
@@ -50,6 +50,12 @@ pub fn is_nan(x: f32) -> bool {
 #[inline(always)]
 pub fn canonical(x: f32) -> f32 {
     if is_nan(x) { NAN } else { x }
+}
+
+/// What a cast to binary64 stores: any NaN becomes `7ff8000000000000`.
+#[inline(always)]
+pub fn canonical_f64(x: f64) -> f64 {
+    if x.is_nan() { f64::from_bits(0x7ff8 << 48) } else { x }
 }
 
 /// What M totals and SUMs store: −0 becomes +0.

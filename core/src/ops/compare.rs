@@ -18,6 +18,10 @@ pub(super) fn rule(op: &str, inputs: Metas<'_>, output: &mut Meta) -> Result<()>
 /// Computes the result. `truths` has the bits of the [`outcome`]s for which the comparison is true.
 pub(super) fn reference(inputs: &[Option<View<'_>>], output: &Meta, truths: u8) -> Result<Values> {
     let dtype = rules::required(inputs, 0).dtype;
+    if dtype == DType::F64 {
+        let (a, b) = (scalar::doubles(inputs, 0)?, scalar::doubles(inputs, 1)?);
+        return Ok(compared(&a, &b, inputs, output, truths));
+    }
     if dtype.is_float() {
         let (a, b) = (scalar::floats(inputs, 0)?, scalar::floats(inputs, 1)?);
         return Ok(compared(&a, &b, inputs, output, truths));

@@ -52,7 +52,7 @@ pub(super) fn optional<'a>(inputs: impl Into<Metas<'a>>, i: usize) -> Option<&'a
 pub(super) fn one_float(op: &str, inputs: Metas<'_>) -> Result<DType> {
     let mut found: Option<DType> = None;
     for &Meta { dtype, .. } in inputs.present() {
-        if !dtype.is_float() {
+        if !dtype.computes_as_f32() {
             fail!(DtypeMismatch, "{op}: computes on f32, f16 and bf16, not {dtype}; cast it first");
         }
         match found {

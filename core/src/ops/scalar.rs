@@ -35,6 +35,12 @@ pub(super) fn widened(bytes: &[u8], dtype: DType) -> Vec<f32> {
     }
 }
 
+/// Returns the operand, which is f64.
+pub(super) fn doubles(inputs: &[Option<View<'_>>], i: usize) -> Result<Vec<f64>> {
+    let double = |x: &[u8]| f64::from_ne_bytes(x.try_into().unwrap_or_default());
+    Ok(bytes(inputs, i)?.chunks_exact(8).map(double).collect())
+}
+
 /// Returns the operand's integers, its bools as 0 and 1.
 pub(super) fn integers(inputs: &[Option<View<'_>>], i: usize) -> Result<Vec<i64>> {
     let dtype = inputs[i].as_ref().map_or(DType::I64, |view| view.dtype());

@@ -255,6 +255,7 @@ fn parse_element(text: &str, dtype: DType) -> Option<u64> {
             DType::F32 => Some(value.to_bits().into()),
             DType::F16 => Some(f16_from_f32(value).into()),
             DType::BF16 => Some(bf16_from_f32(value).into()),
+            DType::F64 => text.parse::<f64>().ok().map(f64::to_bits),
             _ => None,
         };
     }

@@ -37,6 +37,10 @@ pub unsafe trait Element: Copy + Send + Sync + 'static {
 unsafe impl Element for f32 {
     const DTYPE: DType = DType::F32;
 }
+// SAFETY: the dtype F64 is Rust's f64, IEEE binary64.
+unsafe impl Element for f64 {
+    const DTYPE: DType = DType::F64;
+}
 // SAFETY: the same type.
 unsafe impl Element for i32 {
     const DTYPE: DType = DType::I32;

@@ -110,6 +110,7 @@ pub fn draw(op: Op, dtype: DType, r: &mut Random) -> (Attrs, Vec<Option<Tensor>>
     let mut attrs = Attrs::default();
     let mut operands = Vec::new();
     let dtype = match op {
+        Op::Embedding | Op::Transpose | Op::Slice | Op::Pad | Op::Gather | Op::Concat if r.below(8) == 0 => DType::F64,
         Op::Embedding | Op::Transpose | Op::Slice | Op::Pad | Op::Gather | Op::Concat | Op::Cast if r.below(4) == 0 => {
             DType::U8
         }

@@ -19,7 +19,7 @@ pub fn cast(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()> {
 /// Converts to another dtype. There must be at least one element.
 pub fn convert(encoder: &mut dyn Encoder, from: Operand<'_>, to: Operand<'_>) -> Result<()> {
     let by_fours = |operand: &Operand<'_>| {
-        !matches!(operand.dtype, DType::I64 | DType::Bool | DType::U8)
+        !matches!(operand.dtype, DType::I64 | DType::F64 | DType::Bool | DType::U8)
             && operand.address.is_multiple_of(4 * operand.dtype.size() as u64)
     };
     let vector = u32::from(by_fours(&from) && by_fours(&to));

@@ -1,7 +1,7 @@
 //! Conversions between element types, and the widening and narrowing around every kernel.
 
 use super::{Call, Exec, Shared, chunks};
-use crate::contract::{bf16_from_f32, bf16_to_f32, canonical, f16_from_f32, f16_to_f32};
+use crate::contract::{bf16_from_f32, bf16_to_f32, canonical, canonical_f64, f16_from_f32, f16_to_f32, odd_from_f64};
 use crate::dtype::DType;
 use crate::error::Result;
 
@@ -27,6 +27,7 @@ unsafe fn read_floats(from: DType, x: *const u8, y: *mut f32, n: usize) {
             DType::I64 => (0..n).for_each(|i| *y.add(i) = *x.cast::<i64>().add(i) as f32),
             DType::U8 => (0..n).for_each(|i| *y.add(i) = *x.add(i) as f32),
             DType::Bool => (0..n).for_each(|i| *y.add(i) = u8::from(*x.add(i) != 0) as f32),
+            DType::F64 => unreachable!("f64 is not read as f32"),
         }
     }
 }
@@ -48,6 +49,51 @@ unsafe fn write_floats(to: DType, x: *const f32, y: *mut u8, n: usize) {
             DType::I64 => (0..n).for_each(|i| *y.cast::<i64>().add(i) = *x.add(i) as i64),
             DType::U8 => (0..n).for_each(|i| *y.add(i) = *x.add(i) as u8),
             DType::Bool => (0..n).for_each(|i| *y.add(i) = u8::from(*x.add(i) != 0.0)),
+            DType::F64 => (0..n).for_each(|i| *y.cast::<f64>().add(i) = canonical_f64((*x.add(i)).into())),
+        }
+    }
+}
+
+/// Converts integers and bools to f64, to nearest even; or f64 to another dtype like [`write_floats`], rounding once.
+///
+/// # Safety
+/// x and y cover n elements of their dtypes.
+unsafe fn convert_doubles(from: DType, x: *const u8, to: DType, y: *mut u8, n: usize) {
+    // SAFETY: indices stay below n.
+    unsafe {
+        for i in 0..n {
+            if to == DType::F64 {
+                *y.cast::<f64>().add(i) = integer(from, x, i) as f64;
+                continue;
+            }
+            let value = *x.cast::<f64>().add(i);
+            match to {
+                DType::F32 => *y.cast::<f32>().add(i) = canonical(value as f32),
+                DType::F16 => *y.cast::<u16>().add(i) = f16_from_f32(odd_from_f64(value)),
+                DType::BF16 => *y.cast::<u16>().add(i) = bf16_from_f32(odd_from_f64(value)),
+                DType::I64 => *y.cast::<i64>().add(i) = value as i64,
+                DType::I32 => *y.cast::<i32>().add(i) = value as i32,
+                DType::U32 => *y.cast::<u32>().add(i) = value as u32,
+                DType::U8 => *y.add(i) = value as u8,
+                _ => *y.add(i) = u8::from(value != 0.0),
+            }
+        }
+    }
+}
+
+/// Returns element `i` of integers or bools, of which it is 0 or 1.
+///
+/// # Safety
+/// x covers more than i elements of the dtype.
+unsafe fn integer(from: DType, x: *const u8, i: usize) -> i64 {
+    // SAFETY: the caller promises it.
+    unsafe {
+        match from {
+            DType::I64 => *x.cast::<i64>().add(i),
+            DType::U32 => *x.cast::<u32>().add(i) as i64,
+            DType::U8 => i64::from(*x.add(i)),
+            DType::Bool => i64::from(*x.add(i) != 0),
+            _ => *x.cast::<i32>().add(i) as i64,
         }
     }
 }
@@ -60,13 +106,7 @@ unsafe fn convert_integers(from: DType, x: *const u8, to: DType, y: *mut u8, n: 
     // SAFETY: indices stay below n.
     unsafe {
         for i in 0..n {
-            let value = match from {
-                DType::I64 => *x.cast::<i64>().add(i),
-                DType::U32 => *x.cast::<u32>().add(i) as i64,
-                DType::U8 => i64::from(*x.add(i)),
-                DType::Bool => i64::from(*x.add(i) != 0),
-                _ => *x.cast::<i32>().add(i) as i64,
-            };
+            let value = integer(from, x, i);
             match to {
                 DType::I64 => *y.cast::<i64>().add(i) = value,
                 DType::U8 => *y.add(i) = value as u8,
@@ -123,6 +163,8 @@ fn convert(exec: &Exec<'_>, from: DType, x: *const u8, to: DType, y: *mut u8, n:
                     y.copy_from_nonoverlapping(x, count * from.size());
                 } else if !from.is_float() && !to.is_float() {
                     convert_integers(from, x, to, y, count);
+                } else if from == DType::F64 || to == DType::F64 && !from.is_float() {
+                    convert_doubles(from, x, to, y, count);
                 } else {
                     read_floats(from, x, floats.as_mut_ptr(), count);
                     write_floats(to, floats.as_ptr(), y, count);

@@ -16,6 +16,7 @@ pub(super) fn compare(exec: &Exec<'_>, truths: u8, call: &mut Call<'_, '_>) -> R
         DType::I32 => compared(exec, truths, call, |x: i32| x),
         DType::U32 => compared(exec, truths, call, |x: u32| x),
         DType::I64 => compared(exec, truths, call, |x: i64| x),
+        DType::F64 => compared(exec, truths, call, |x: f64| x),
         DType::U8 => compared(exec, truths, call, |x: u8| x),
         DType::Bool => compared(exec, truths, call, |x: u8| x != 0),
         // Halves were widened.
