@@ -14,12 +14,15 @@ module.exports = (native) => {
     i64: BigInt64Array,
     u32: Uint32Array,
     bool: Uint8Array,
+    u8: Uint8Array,
+    f64: Float64Array,
   }
   const DTYPES = new Map([
     [Float32Array, 'f32'],
     [Int32Array, 'i32'],
     [BigInt64Array, 'i64'],
     [Uint32Array, 'u32'],
+    [Float64Array, 'f64'],
   ])
 
   const iterate = (source) => source[Symbol.asyncIterator]?.() ?? source[Symbol.iterator]()

@@ -12,7 +12,9 @@ export type ArrayOf<D extends DType = DType> = D extends 'f32'
         ? BigInt64Array
         : D extends 'bool' | 'u8'
           ? Uint8Array
-          : Uint32Array
+          : D extends 'f64'
+            ? Float64Array
+            : Uint32Array
 
 /** Values in nested arrays, such as `[[1, 2], [3, 4]]`. A single value is a scalar. */
 export type Nested<T> = T | readonly Nested<T>[]
@@ -22,9 +24,9 @@ export interface Tensor extends TensorOperations {}
 export class Tensor {
   /**
    * Makes a tensor with a copy of an array's elements. A Uint16Array holds f16 or bf16, so name the dtype. A Uint8Array
-   * holds bool or u8. Bools can be an array of booleans too. `shape_mismatch` if the product of dims is not the array's length.
+   * holds bool or u8, a Float64Array f64, which is only stored: cast it to compute. Bools can be an array of booleans too. `shape_mismatch` if the product of dims is not the array's length.
    */
-  constructor(data: Float32Array | Int32Array | BigInt64Array | Uint32Array, dims: readonly number[], dtype?: DType)
+  constructor(data: Float32Array | Int32Array | BigInt64Array | Uint32Array | Float64Array, dims: readonly number[], dtype?: DType)
   constructor(data: Uint16Array, dims: readonly number[], dtype: 'f16' | 'bf16')
   constructor(data: Uint8Array | readonly boolean[], dims: readonly number[], dtype: 'bool')
   constructor(data: Uint8Array, dims: readonly number[], dtype: 'u8')

@@ -7,7 +7,7 @@ const { AdeadError } = require('./errors.js')
 const refused = (text, code, status) => new AdeadError(text, code, status)
 
 /** The arrays in which nested values are collected. f16 and bf16 are converted from f32. */
-const collected = { i32: Int32Array, i64: BigInt64Array, u32: Uint32Array, bool: Uint8Array, u8: Uint8Array }
+const collected = { i32: Int32Array, i64: BigInt64Array, u32: Uint32Array, bool: Uint8Array, u8: Uint8Array, f64: Float64Array }
 
 /** Returns the dims of nested arrays, all of whose parts must have the same, and appends the values to `to`. */
 function flatten(nested, to) {

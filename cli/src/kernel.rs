@@ -33,7 +33,7 @@ pub fn parse_contents(text: &str) -> Result<Contents, String> {
         return Ok(Contents::File(text.into()));
     };
     let Ok(dtype) = kind.parse::<DType>() else {
-        return Err(format!("'{kind}' is not a dtype: expected f32, f16, bf16, i32, i64, u32 or bool"));
+        return Err(format!("'{kind}' is not a dtype: expected f32, f16, bf16, i32, i64, u32, bool, u8 or f64"));
     };
     let sizes = dims.split(',').filter(|size| !dims.is_empty() || !size.is_empty());
     let sizes: Result<Vec<usize>, _> = sizes.map(|size| size.trim().parse()).collect();

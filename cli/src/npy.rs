@@ -115,6 +115,7 @@ fn descr(dtype: DType) -> Option<&'static str> {
         DType::U32 => Some("<u4"),
         DType::Bool => Some("|b1"),
         DType::U8 => Some("|u1"),
+        DType::F64 => Some("<f8"),
     }
 }
 
@@ -278,6 +279,7 @@ fn element(descr: &str) -> Result<(DType, bool), String> {
     let dtype = match kind {
         "f4" => DType::F32,
         "f2" => DType::F16,
+        "f8" => DType::F64,
         "i4" => DType::I32,
         "i8" => DType::I64,
         "u4" => DType::U32,
@@ -285,12 +287,11 @@ fn element(descr: &str) -> Result<(DType, bool), String> {
         "u1" => DType::U8,
         _ => {
             let hint = match kind {
-                "f8" => "; save it with .astype('float32')",
                 "i1" | "i2" | "u2" | "u8" => "; save it with .astype('int32')",
                 "V2" => " (.npy has no type for bf16)",
                 _ => "",
             };
-            return Err(format!("its elements are '{descr}'; adead reads f4, f2, i4, i8, u4, b1 and u1{hint}"));
+            return Err(format!("its elements are '{descr}'; adead reads f4, f2, f8, i4, i8, u4, b1 and u1{hint}"));
         }
     };
     Ok((dtype, order == '>' || (order == '=' && cfg!(target_endian = "big"))))

@@ -131,7 +131,9 @@ impl Input {
         let bytes = shape.elements() * dtype.size();
         let have = || format!("slot {} is {} and {} holds {dtype}{shape}", slot.name, describe(slot), self.text);
         if slot.typed && dtype != slot.meta.dtype {
-            return Err(Failure::new(Status::DtypeMismatch, have()));
+            // NumPy's default dtype, so a usual mistake.
+            let hint = if dtype == DType::F64 { "; save it with .astype('float32')" } else { "" };
+            return Err(Failure::new(Status::DtypeMismatch, have() + hint));
         }
         if bytes != slot.bytes || (slot.typed && shape != slot.meta.shape) {
             let sizes = if bytes == slot.bytes { String::new() } else { format!(", {bytes} bytes") };

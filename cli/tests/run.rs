@@ -45,7 +45,7 @@ fn npy_files_go_in_and_out() {
 fn every_dtype_and_order_is_read_and_written() {
     let folder = folder("run_dtypes");
     for (dtype, kind, size) in
-        [("f32", "f4", 4), ("f16", "f2", 2), ("i32", "i4", 4), ("i64", "i8", 8), ("u32", "u4", 4)]
+        [("f32", "f4", 4), ("f16", "f2", 2), ("i32", "i4", 4), ("i64", "i8", 8), ("u32", "u4", 4), ("f64", "f8", 8)]
     {
         let program = file(&folder, "p.asm", transpose(dtype).as_bytes());
         // Six elements of distinct small bytes, none of them a NaN: in row-major order, then in Fortran order.
@@ -126,7 +126,9 @@ fn inputs_that_do_not_fit_are_refused_with_both_sides() {
     assert!(error.contains("slot x is f32[2, 3]") && error.contains("f32[3, 3], 36 bytes (shape_mismatch)"), "{error}");
     assert!(run(12, &x("<f4", "(3, 2)", 24)).contains("holds f32[3, 2] (shape_mismatch)"));
     assert!(run(13, &x("<i4", "(2, 3)", 24)).contains("holds i32[2, 3] (dtype_mismatch)"));
-    assert!(run(11, &x("<f8", "(2, 3)", 48)).contains(".astype('float32')"));
+    assert!(
+        run(13, &x("<f8", "(2, 3)", 48)).contains("holds f64[2, 3]; save it with .astype('float32') (dtype_mismatch)")
+    );
     assert!(run(11, &x("<f4", "(2, 3)", 23)).contains("takes 24 bytes and 23 follow the header"));
     assert!(run(11, &x("<f4", "(2, 3)", 25)).contains("takes 24 bytes and more follow the header"));
     assert!(run(11, &format!("x={}", file(&folder, "x.txt", b"1 2 3\n"))).contains("not a .npy file"));

@@ -35,17 +35,8 @@ pub enum DType {
 
 impl DType {
     /// All dtypes, in numeric order.
-    pub const ALL: [DType; 9] = [
-        DType::F32,
-        DType::F16,
-        DType::BF16,
-        DType::I32,
-        DType::I64,
-        DType::U32,
-        DType::Bool,
-        DType::U8,
-        DType::F64,
-    ];
+    pub const ALL: [DType; 9] =
+        [DType::F32, DType::F16, DType::BF16, DType::I32, DType::I64, DType::U32, DType::Bool, DType::U8, DType::F64];
 
     /// Returns the size of one element in bytes.
     pub const fn size(self) -> usize {

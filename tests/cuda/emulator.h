@@ -104,6 +104,21 @@ inline long long __float2ll_rz(float x) {
     return x != x || x <= -9223372036854775808.0f ? INT64_MIN : x >= 9223372036854775808.0f ? INT64_MAX : (long long)x;
 }
 inline float __ll2float_rn(long long x) { return float(x); }
+inline float __double2float_rn(double x) { return float(x); }
+inline float __double2float_rz(double x) {
+    float near = float(x);
+    return fabs(double(near)) > fabs(x) ? nextafterf(near, 0) : near;
+}
+inline int __double2int_rz(double x) {
+    return x != x ? 0 : x >= 2147483648.0 ? INT32_MAX : x <= -2147483648.0 ? INT32_MIN : int(x);
+}
+inline unsigned __double2uint_rz(double x) { return !(x > 0) ? 0 : x >= 4294967296.0 ? UINT32_MAX : unsigned(x); }
+inline long long __double2ll_rz(double x) {
+    return x != x || x <= -9223372036854775808.0 ? INT64_MIN : x >= 9223372036854775808.0 ? INT64_MAX : (long long)x;
+}
+inline double __ll2double_rn(long long x) { return double(x); }
+inline double __longlong_as_double(long long i) { double x; memcpy(&x, &i, 8); return x; }
+inline long long __double_as_longlong(double x) { long long i; memcpy(&i, &x, 8); return i; }
 template <class T> T atomicMax(T *place, T value) {
     T old = __atomic_load_n(place, __ATOMIC_RELAXED);
     while (old < value && !__atomic_compare_exchange_n(place, &old, value, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}

@@ -4,7 +4,7 @@
 import { endianness } from 'node:os'
 
 /** Bytes of an element. */
-export const sizes = { f32: 4, f16: 2, bf16: 2, i32: 4, i64: 8, u32: 4, bool: 1, u8: 1 }
+export const sizes = { f32: 4, f16: 2, bf16: 2, i32: 4, i64: 8, u32: 4, bool: 1, u8: 1, f64: 8 }
 
 const little = endianness() === 'LE'
 

@@ -14,6 +14,7 @@ const elements = {
   i64: BigInt64Array.of(-1n, 0n, 2n ** 63n - 1n, -(2n ** 63n)),
   u32: Uint32Array.of(0, 1, 4294967295, 7),
   bool: Uint8Array.of(0, 1, 1, 0),
+  f64: Float64Array.of(0.1, -0, NaN, 5e-324),
 }
 
 for (const [dtype, data] of Object.entries(elements)) {
@@ -50,6 +51,18 @@ test('bools are made of booleans', () => {
   const ids = Tensor.from([-7n, 7n])
   assert.deepEqual(ids.div(Tensor.from([2n, 0n])).toArray(), BigInt64Array.of(-4n, 0n))
   assert.equal(a.less(b).cast({ dtype: 'i32' }).sum().item(), 1)
+})
+
+test('f64 is stored, compared and cast', () => {
+  const x = Tensor.from([0.1, 2 ** 53, 1 / 3], 'f64')
+  assert.deepEqual(x.toArray(), Float64Array.of(0.1, 2 ** 53, 1 / 3))
+  assert.equal(new Tensor(Float64Array.of(0.1), [1]).dtype, 'f64')
+  assert.equal(x.slice({ start: [2] }).item(), 1 / 3)
+  assert.deepEqual(x.greater(Tensor.from([0.1 - 1e-17, 2 ** 53 - 1, 1], 'f64')).toArray(), Uint8Array.of(0, 1, 0))
+  assert.deepEqual(x.cast({ dtype: 'f32' }).toArray(), Float32Array.of(0.1, 2 ** 53, 1 / 3))
+  assert.deepEqual(x.cast({ dtype: 'i64' }).toArray(), BigInt64Array.of(0n, 2n ** 53n, 0n))
+  assert.deepEqual(f32([0.5], [1]).cast({ dtype: 'f64' }).toArray(), Float64Array.of(0.5))
+  throws('dtype_mismatch', /computes on f32, f16 and bf16, not f64; cast it first/, () => x.add(x))
 })
 
 test('data is copied in and out', () => {
@@ -162,8 +175,8 @@ test('what is wrong with arguments', () => {
   throws('invalid_argument', /may hold bool or u8: pass the dtype/, () => new Tensor(new Uint8Array(2), [2]))
   throws('invalid_argument', /an array of booleans/, () => new Tensor([true, 1], [2]))
   throws('dtype_mismatch', /an array of this kind can't hold i32/, () => new Tensor(new Float32Array(2), [2], 'i32'))
-  throws('dtype_mismatch', /no dtype has this array's elements/, () => new Tensor(new Float64Array(2), [2]))
-  throws('invalid_argument', /no dtype 'f64'/, () => Tensor.zeros('f64', [2]))
+  throws('dtype_mismatch', /no dtype has this array's elements/, () => new Tensor(new BigUint64Array(2), [2]))
+  throws('invalid_argument', /no dtype 'f128'/, () => Tensor.zeros('f128', [2]))
   throws('shape_mismatch', /takes 12 bytes and the data is 8/, () => new Tensor(new Float32Array(2), [3]))
   throws('invalid_argument', /-1 is not a whole number/, () => Tensor.zeros('f32', [-1]))
   throws('invalid_argument', /1\.5 is not a whole number/, () => Tensor.zeros('f32', [1.5]))

@@ -6,7 +6,7 @@
 typedef unsigned long long ulong64;
 
 // dtype::DType's numbers.
-const uint F32 = 0, F16 = 1, BF16 = 2, I32 = 3, I64 = 4, U32 = 5, BOOL = 6, U8 = 7;
+const uint F32 = 0, F16 = 1, BF16 = 2, I32 = 3, I64 = 4, U32 = 5, BOOL = 6, U8 = 7, F64 = 8;
 
 // Which elements of the operands make element i.
 INLINE void sources(const uint rank, const Table &t, uint i, size_t (&from)[3]) {

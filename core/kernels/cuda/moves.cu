@@ -201,18 +201,52 @@ extern "C" __global__ void __launch_bounds__(256) transpose(const Arguments s, c
     }
 }
 
+INLINE bool is_long(const uint dtype) { return dtype == I64 || dtype == F64; }
+
+// Integers and bools.
+INLINE bool is_whole(const uint dtype) { return dtype >= I32 && dtype != F64; }
+
+INLINE double double_of(const ulong64 v) { return __longlong_as_double((long long)(v)); }
+
+INLINE ulong64 bits(const double x) {
+    return x == x ? ulong64(__double_as_longlong(x)) : 0x7ff8000000000000;
+}
+
+// A binary64 to the bits of the nearest binary32; or, for a second narrowing, truncated, with the lowest bit set unless that is
+// exact: the second one then rounds as if it were the only one.
+INLINE uint narrow_f64(const double x, const bool again) {
+    if (!again) {
+        return bits(canonical(__double2float_rn(x)));
+    }
+    float truncated = __double2float_rz(x);
+    return bits(truncated) | uint(x == x && double(truncated) != x);
+}
+
 // One element as bits, to the bits of another type. Floats are truncated and saturate, NaN becomes 0; integers wrap.
 INLINE ulong64 convert(const uint from, const uint to, const ulong64 v) {
     uint u = uint(v);
-    if (from >= I32) {
+    if (is_whole(from)) {
         long long wide = from == I64 ? (long long)(v) : from == I32 ? (long long)(int(u)) : (long long)(from == BOOL ? min(u, 1u) : u);
         if (to == BOOL) {
             return wide != 0;
         }
-        if (to >= I32) {
+        if (is_whole(to)) {
             return ulong64(wide);
         }
+        if (to == F64) {
+            return bits(__ll2double_rn(wide));
+        }
         u = bits(__ll2float_rn(wide));
+    } else if (from == F64) {
+        double x = double_of(v);
+        switch (to) {
+        case I32: return uint(x == x ? __double2int_rz(x) : 0);
+        case U32: return __double2uint_rz(x);
+        case BOOL: return v << 1 != 0;
+        case U8: return min(__double2uint_rz(x), 255u);
+        case I64: return x == x ? ulong64(__double2ll_rz(x)) : 0;
+        }
+        u = narrow_f64(x, to != F32);
     } else if (from == F16) {
         u = widen_f16(u);
     } else if (from == BF16) {
@@ -223,6 +257,7 @@ INLINE ulong64 convert(const uint from, const uint to, const ulong64 v) {
     case F32: return bits(canonical(x));
     case F16: return narrow_f16(u);
     case BF16: return narrow_bf16(u);
+    case F64: return bits(double(x));
     case I32: return uint(__float2int_rz(x));
     case U32: return __float2uint_rz(x);
     case BOOL: return (u & MAGNITUDE) != 0;
@@ -246,7 +281,7 @@ extern "C" __global__ void __launch_bounds__(256) cast(const Arguments s, const 
             v[k] = static_cast<const unsigned short *>(s.x)[i];
         } else if (c.from == BOOL || c.from == U8) {
             v[k] = static_cast<const unsigned char *>(s.x)[i];
-        } else if (c.from == I64) {
+        } else if (is_long(c.from)) {
             v[k] = static_cast<const ulong64 *>(s.x)[i];
         } else {
             v[k] = static_cast<const uint *>(s.x)[i];
@@ -267,7 +302,7 @@ extern "C" __global__ void __launch_bounds__(256) cast(const Arguments s, const 
             static_cast<unsigned short *>(s.y)[i] = (unsigned short)(v[k]);
         } else if (c.to == BOOL || c.to == U8) {
             static_cast<unsigned char *>(s.y)[i] = (unsigned char)(v[k]);
-        } else if (c.to == I64) {
+        } else if (is_long(c.to)) {
             static_cast<ulong64 *>(s.y)[i] = v[k];
         } else {
             static_cast<uint *>(s.y)[i] = uint(v[k]);
@@ -283,6 +318,11 @@ INLINE long long key(const uint kind, const void *of, const size_t i, bool &unor
     }
     if (kind == I64) {
         return static_cast<const long long *>(of)[i];
+    }
+    if (kind == F64) {
+        ulong64 u = static_cast<const ulong64 *>(of)[i], magnitude = u << 1 >> 1;
+        unordered |= magnitude > 0x7ff0000000000000;
+        return u != magnitude ? -(long long)(magnitude) : (long long)(magnitude);
     }
     uint u = static_cast<const uint *>(of)[i];
     if (kind == U32) {

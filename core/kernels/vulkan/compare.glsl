@@ -6,6 +6,12 @@ uvec2 key(const uvec2 address, const uint index, inout bool unordered) {
         uvec2 v = Word2(at(address, index, 3u)).v;
         return uvec2(v.y ^ SIGN, v.x);
     }
+    if (KIND == F64) {
+        uvec2 v = Word2(at(address, index, 3u)).v;
+        unordered = unordered || is_nan_f64(v);
+        bool negative = v.y > SIGN || (v.y == SIGN && v.x != 0u);
+        return negative ? uvec2(~v.y, ~v.x) : uvec2(v.y | SIGN, v.x);
+    }
     uint u;
     if (KIND == BOOL || KIND == U8) {
         u = min(load_byte(address, index), KIND == BOOL ? 1u : 255u);

@@ -5,7 +5,7 @@ from cases_matmul import rand, wild
 from cases_moves import SOURCES, anything, ids, numbers
 from shapes import COMPARISONS
 from suite import operand
-from tensors import DTYPES, FLOATS, hexes
+from tensors import DOUBLES, DTYPES, FLOATS, hexes
 
 
 def build(suite):
@@ -31,7 +31,12 @@ def compare(suite, op):
         case(f"{dtype}_wild", wild(dtype, 1003), wild(dtype, 1003))
         case(f"{dtype}_rand", rand(dtype, 3, 5), rand(dtype, 3, 5))
     for dtype in DTYPES:
-        if dtype not in FLOATS:
+        if dtype in DOUBLES:
+            case(f"{dtype}_square", anything(dtype, 47, 1), anything(dtype, 47))
+            nan = 0x7FF8 << 48
+            few_of = [0, 1 << 63, 1, 1 << 63 | 1, 0x3FF << 52, 0x3FF << 52 | 1, 0xBFF << 52, 0x7FF << 52, 0xFFF << 52, nan, 1 << 63 | nan | 1]
+            case(f"{dtype}_few", numbers(dtype, *few_of, shape=(len(few_of), 1)), numbers(dtype, *few_of))
+        elif dtype not in FLOATS:
             values = SOURCES[dtype]
             case(f"{dtype}_square", numbers(dtype, *values, shape=(len(values), 1)), numbers(dtype, *values))
             case(f"{dtype}_few", few(dtype, 1003), few(dtype, 1003))

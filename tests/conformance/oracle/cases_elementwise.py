@@ -165,6 +165,7 @@ def errors(suite):
         bad("binary", "surplus", op, "invalid_argument", [x, x, x])
         if op not in WHOLE:
             bad("binary", "integers", op, "dtype_mismatch", ["i32 3 ids:1:9", "i32 3 ids:1:9"])
+        bad("binary", "f64", op, "dtype_mismatch", ["f64 1 fill:3ff0000000000000", "f64 1 fill:3ff0000000000000"])
         bad("binary", "mixed", op, "dtype_mismatch", [x, rand("f16", 2, 3)])
         bad("binary", "shapes", op, "shape_mismatch", [x, rand("f32", 2)])
         bad("binary", "attribute", op, "invalid_argument", [x, x], alpha=1.0)
@@ -176,6 +177,7 @@ def errors(suite):
         bad("unary", "surplus", op, "invalid_argument", [x, x])
         if op not in WHOLE:
             bad("unary", "integers", op, "dtype_mismatch", ["i32 3 ids:1:9"])
+        bad("unary", "f64", op, "dtype_mismatch", ["f64 1 fill:3ff0000000000000"])
         bad("unary", "attribute", op, "invalid_argument", [x], axis=0)
     bad("unary", "alpha", "exp", "invalid_argument", [x], alpha=1.0)
     bad("unary", "form", "gelu", "invalid_argument", [x], form="sigmoid")

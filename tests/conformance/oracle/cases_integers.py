@@ -4,9 +4,9 @@ import shapes
 from cases_matmul import rand
 from cases_moves import SOURCES, ids, numbers
 from suite import operand
-from tensors import DTYPES, FLOATS
+from tensors import BYTES, INDEXES
 
-INTEGERS = tuple(dtype for dtype in DTYPES if dtype not in FLOATS)
+INTEGERS = INDEXES + BYTES
 # Whole words of 32 bits, which the generator of ids makes, are every u32 and i32.
 BOUND = {"bool": 2, "u8": 256}
 

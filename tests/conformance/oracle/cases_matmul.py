@@ -249,6 +249,7 @@ def errors(suite):
     bad("none_operand", "invalid_argument", [f("f32", 2, 2), "none"])
     bad("surplus", "invalid_argument", [f("f32", 2, 2), f("f32", 2, 2), f("f32", 2, 2), f("f32", 2), f("f32", 2)])
     bad("integers", "dtype_mismatch", ["i32 2,2 ids:1:5", "i32 2,2 ids:2:5"])
+    bad("f64", "dtype_mismatch", ["f64 2,2 fill:3ff0000000000000"] * 2)
     bad("mixed", "dtype_mismatch", [f("f32", 2, 2), f("f16", 2, 2)])
     bad("mixed_bias", "dtype_mismatch", [f("f32", 2, 2), f("f32", 2, 2), "none", f("bf16", 2)])
     bad("mixed_c", "dtype_mismatch", [f("f16", 2, 2), f("f16", 2, 2), f("f32", 2, 2)], beta=1.0)

@@ -1,11 +1,12 @@
 """Cases of embedding, transpose, concat, slice, pad, gather and cast."""
 
 from itertools import permutations
+from math import prod
 
 from cases_elementwise import specials
 from cases_matmul import rand, wild
 from suite import operand
-from tensors import DTYPES, FLOATS, INDEXES, WIDTH, bits, hexes
+from tensors import BESIDE, DOUBLES, DTYPES, FLOATS, INDEXES, WIDTH, bits, doubles, hexes
 
 # Below what ids: gives numbers of dtypes of one byte
 LIMITS = {"bool": 2, "u8": 256}
@@ -17,6 +18,8 @@ def ids(dtype, *shape, bound):
 
 def anything(dtype, *shape):
     """Any bits where the generators have them, any index or bool otherwise."""
+    if dtype in DOUBLES:
+        return operand(dtype, shape, hexes(dtype, doubles(prod(shape), sum(shape))))
     return operand(dtype, shape, "wild:?" if dtype in FLOATS else f"ids:?:{LIMITS.get(dtype, 1 << 31)}")
 
 
@@ -229,6 +232,10 @@ def cast(suite):
                 if source == "f32":
                     case("_near", operand(source, (64,), hexes(source, [b | s for s in (0, sign) for b in NEAR])))
                     case("_rounding", operand(source, (64,), hexes(source, [b | s for s in (0, sign) for b in ROUNDING])))
+            elif source in DOUBLES:
+                beside = [(b + by) % (1 << 63) | s for b in BESIDE for by in (-1, 0, 1) for s in (0, 1 << 63)]
+                case("", numbers(source, *beside))
+                case("_any", anything(source, 401))
             else:
                 case("", numbers(source, *SOURCES[source]))
                 case("_ids", anything(source, 1003))
@@ -331,4 +338,4 @@ def errors(suite):
     bad("cast", "missing", "invalid_argument", [])
     bad("cast", "surplus", "invalid_argument", [x, x])
     bad("cast", "attribute", "invalid_argument", [x], axis=0)
-    bad("cast", "dtype", "invalid_argument", [x], dtype="f64")
+    bad("cast", "dtype", "invalid_argument", [x], dtype="f128")

@@ -205,6 +205,7 @@ def errors(suite):
         bad(stem, op, "surplus", "invalid_argument", [x, x])
         if op not in shapes.WHOLE:
             bad(stem, op, "integers", "dtype_mismatch", ["i32 2,3 ids:1:9"])
+        bad(stem, op, "f64", "dtype_mismatch", ["f64 2,3 fill:3ff0000000000000"])
         bad(stem, op, "axis_high", "invalid_argument", [x], axis=2)
         bad(stem, op, "axis_low", "invalid_argument", [x], axis=-3)
         bad(stem, op, "attribute", "invalid_argument", [x], alpha=1.0)

@@ -76,7 +76,9 @@ def round_half_even(n, drop):
 F32 = Format(32, 24, -126, 127)
 F16 = Format(16, 11, -14, 15)
 BF16 = Format(16, 8, -126, 127)
+F64 = Format(64, 53, -1022, 1023)
 FLOAT_FORMATS = {"f32": F32, "f16": F16, "bf16": BF16}
+STORED_FLOATS = {**FLOAT_FORMATS, "f64": F64}
 INTEGER_FORMATS = {"i32": (32, True), "i64": (64, True), "u32": (32, False), "u8": (8, False)}
 
 
@@ -265,17 +267,26 @@ def from_int(whole):
     return F32.round(whole < 0, abs(whole), 0)
 
 
-def to_int(dtype, a):
+def to_int(dtype, form, bits):
     """Towards zero, saturating, NaN gives 0; the result is a Python int."""
     width, has_sign = INTEGER_FORMATS[dtype]
     low, high = (-(1 << (width - 1)), (1 << (width - 1)) - 1) if has_sign else (0, (1 << width) - 1)
-    if is_nan(a):
+    if form.is_nan(bits):
         return 0
-    if is_inf(a):
-        return low if a & SIGN else high
-    negative, n, e = F32.parts(a)
+    if form.is_inf(bits):
+        return low if bits & form.sign else high
+    negative, n, e = form.parts(bits)
     whole = n << e if e >= 0 else n >> -e
     return max(low, min(high, -whole if negative else whole))
+
+
+def convert(form, target, bits):
+    """A float of one format to the nearest one of another; NaN becomes the target's."""
+    if form.is_nan(bits):
+        return target.nan
+    if form.is_inf(bits):
+        return (target.sign if bits & form.sign else 0) | target.inf
+    return target.round(*form.parts(bits))
 
 
 def int_of_bits(dtype, bits):
@@ -290,13 +301,13 @@ def bits_of_int(dtype, whole):
 def cast(source, target, bits):
     if source == target:
         return bits
-    if source == "bool":
-        whole = int(bits != 0)
-        return narrow(target, from_int(whole)) if target in FLOAT_FORMATS else whole
-    if target == "bool":
-        return int(not is_zero(widen(source, bits))) if source in FLOAT_FORMATS else int(bits != 0)
-    if source in FLOAT_FORMATS:
-        a = widen(source, bits)
-        return narrow(target, a) if target in FLOAT_FORMATS else bits_of_int(target, to_int(target, a))
-    whole = int_of_bits(source, bits)
-    return narrow(target, from_int(whole)) if target in FLOAT_FORMATS else bits_of_int(target, whole)
+    to = STORED_FLOATS.get(target)
+    if source in STORED_FLOATS:
+        form = STORED_FLOATS[source]
+        if to:
+            return convert(form, to, bits)
+        return int(bits & ~form.sign != 0) if target == "bool" else bits_of_int(target, to_int(target, form, bits))
+    whole = int(bits != 0) if source == "bool" else int_of_bits(source, bits)
+    if to:
+        return to.round(whole < 0, abs(whole), 0)
+    return int(whole != 0) if target == "bool" else bits_of_int(target, whole)

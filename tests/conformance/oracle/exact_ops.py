@@ -11,7 +11,7 @@ import exact_fixed
 import shapes
 from exact import (
     INF, NAN, NEG_INF, NEG_ZERO, ONE, SIGN, ZERO,
-    FLOAT_FORMATS, add, bits_of_int, canonical, cast, div, fmaz, from_int, int_of_bits, is_zero, mul, narrow, plus_zero, sqrt, sub, widen,
+    STORED_FLOATS, add, bits_of_int, canonical, cast, div, fmaz, from_int, int_of_bits, is_zero, mul, narrow, plus_zero, sqrt, sub, widen,
 )
 from exact_functions import ACTIVATIONS, BINARY, GELU, UNARY, clamp, exp, rsqrt, signed32
 
@@ -423,12 +423,12 @@ def value(dtype, element):
     """A number whose order is that of values; None of NaN."""
     if dtype == "bool":
         return int(element != 0)
-    if dtype not in FLOAT_FORMATS:
+    if dtype not in STORED_FLOATS:
         return int_of_bits(dtype, element)
-    element = widen(dtype, element)
-    if canonical(element) == NAN:
+    form = STORED_FLOATS[dtype]
+    if form.is_nan(element):
         return None
-    return -(element & ~SIGN) if element & SIGN else element
+    return -(element & ~form.sign) if element & form.sign else element
 
 
 def op_compare(holds):

@@ -17,7 +17,7 @@ from exact_fixed import LIMIT as FIXED
 from tensors import FLOATS, TYPECODE, WIDTH, Tensor, parse_data
 
 SOURCE = Path(__file__).with_name("oracle.c")
-CODES = {dtype: code for code, dtype in enumerate(("f32", "f16", "bf16", "i32", "i64", "u32", "bool", "u8"))}
+CODES = {dtype: code for code, dtype in enumerate(("f32", "f16", "bf16", "i32", "i64", "u32", "bool", "u8", "f64"))}
 
 
 def kinds(first):

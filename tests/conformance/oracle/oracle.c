@@ -15,7 +15,7 @@ typedef int64_t i64;
 typedef __int128 i128;
 typedef unsigned __int128 u128;
 
-enum { F32, F16, BF16, I32, I64, U32, BOOL, U8 };
+enum { F32, F16, BF16, I32, I64, U32, BOOL, U8, F64 };
 enum { NONE, RELU, SIGMOID, TANH, GELU_TANH, GELU_ERF, SILU, NEG, ABS, EXP, LOG, SQRT, RSQRT, SCALE, ERF,
        FLOOR, ROUND, CLAMP, SIN, COS, LOG1P, EXPM1 };
 
@@ -979,6 +979,57 @@ void o_narrow(i64 dtype, i64 n, const float *src, void *dst)
     }
 }
 
+/* The nearest number to x that has `bits` bits and no bit below 2^least. */
+static double rounded(double x, int bits, int least)
+{
+    int e;
+    if (x == 0 || x != x || x - x != 0) return x;
+    frexp(x, &e);
+    e = e - bits > least ? e - bits : least;
+    /* To units of 2^e: exact, unless x is far below them. */
+    return copysign(ldexp(nearbyint(ldexp(x, -e)), e), x);
+}
+
+static void from_double(double x, int to, void *dst)
+{
+    if (to == F32) *(float *)dst = x != x ? as_float(0x7fc00000u) : (float)x;
+    else {
+        float f = (float)(to == F16 ? rounded(x, 11, -24) : rounded(x, 8, -133));
+        o_narrow(to, 1, &f, dst);
+    }
+}
+
+static i64 double_to_int(double x, int dtype)
+{
+    double low = dtype == I32 ? -2147483648.0 : dtype == I64 ? -9223372036854775808.0 : 0;
+    double above = dtype == I32 ? 2147483648.0 : dtype == U32 ? 4294967296.0 : dtype == U8 ? 256.0 : 9223372036854775808.0;
+    if (x != x) return 0;
+    if (x >= above) return dtype == I64 ? INT64_MAX : (i64)above - 1;
+    return x <= low ? (i64)low : (i64)x;
+}
+
+/* Casts from and to f64. */
+static void o_cast_double(i64 from, i64 to, const void *src, void *dst)
+{
+    if (to == F64) {
+        float f;
+        double x;
+        if (from == F32 || from == F16 || from == BF16) o_widen(from, 1, src, &f), x = f;
+        else x = from == BOOL ? *(const unsigned char *)src != 0 : from == U8 ? *(const unsigned char *)src
+               : from == I32 ? *(const int32_t *)src : from == U32 ? *(const u32 *)src : (double)*(const i64 *)src;
+        u64 nan = 0x7ff8000000000000u;
+        memcpy(dst, x != x ? (void *)&nan : (void *)&x, 8);
+        return;
+    }
+    double x;
+    memcpy(&x, src, 8);
+    if (to == F32 || to == F16 || to == BF16) from_double(x, (int)to, dst);
+    else if (to == BOOL) *(unsigned char *)dst = x != 0;
+    else if (to == U8) *(unsigned char *)dst = (unsigned char)double_to_int(x, U8);
+    else if (to == I64) *(i64 *)dst = double_to_int(x, I64);
+    else *(u32 *)dst = (u32)(u64)double_to_int(x, (int)to);
+}
+
 static i64 float_to_int(float f, int dtype)
 {
     if (is_nan(f)) return 0;
@@ -991,7 +1042,12 @@ static i64 float_to_int(float f, int dtype)
 /* Different dtypes only: a cast to the same dtype is a copy of the bits. */
 void o_cast(i64 from, i64 to, i64 n, const void *src, void *dst)
 {
+    static const int WIDTH[] = {4, 2, 2, 4, 8, 4, 1, 1, 8};
     for (i64 i = 0; i < n; i++) {
+        if (from == F64 || to == F64) {
+            o_cast_double(from, to, (const char *)src + i * WIDTH[from], (char *)dst + i * WIDTH[to]);
+            continue;
+        }
         i64 whole = 0;
         float real = 0;
         int from_float = from == F32 || from == F16 || from == BF16;
@@ -1170,6 +1226,7 @@ void o_compare(i64 kind, i64 dtype, i64 n, const void *a, const void *b, unsigne
 {
     for (i64 i = 0; i < n; i++) {
         if (dtype == F32) out[i] = COMPARE(((const float *)a)[i], ((const float *)b)[i]);
+        else if (dtype == F64) out[i] = COMPARE(((const double *)a)[i], ((const double *)b)[i]);
         else if (dtype == I32) out[i] = COMPARE(((const int32_t *)a)[i], ((const int32_t *)b)[i]);
         else if (dtype == U32) out[i] = COMPARE(((const u32 *)a)[i], ((const u32 *)b)[i]);
         else if (dtype == I64) out[i] = COMPARE(((const i64 *)a)[i], ((const i64 *)b)[i]);

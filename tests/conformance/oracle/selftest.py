@@ -19,7 +19,7 @@ import shapes
 import tensors
 from selftest_ops import operation_cases
 from selftest_pipelines import pipeline_checks
-from tensors import DTYPES, FLOATS, Tensor
+from tensors import DTYPES, FLOATS, Tensor, doubles
 
 EDGES = [0x00000000, 0x00000001, 0x00000002, 0x007FFFFF, 0x007FFFFE, 0x00400000, 0x00800000, 0x00800001, 0x00FFFFFF,
          0x01000000, 0x0C800000, 0x1F800000, 0x20000000, 0x33800000, 0x34000000, 0x3F000000, 0x3F7FFFFF, 0x3F800000,
@@ -195,6 +195,8 @@ def check_casts(report, r):
 def cast_inputs(r, source, width):
     values = [r.getrandbits(width) >> r.randrange(width) for _ in range(1500)]
     values += [-element & ((1 << width) - 1) for element in values]
+    if source == "f64":
+        values += doubles(6000, 5)
     if source == "f32":
         values += EDGES + [random_bits(r) for _ in range(2000)]
         # near every binary16 and bfloat16 rounding boundary, and near integers that saturate

@@ -3,7 +3,7 @@
 from math import prod
 
 import shapes
-from tensors import DTYPES, FLOATS, INDEXES, WIDTH, Tensor, make
+from tensors import BYTES, DTYPES, FLOATS, INDEXES, WIDTH, Tensor, make
 
 MIXES = ("rand", "rand", "small", "wild")
 
@@ -225,7 +225,7 @@ def quantized(r):
 
 def integers(r, op):
     """A call on integers or bools."""
-    dtype = r.choice([dtype for dtype in DTYPES if dtype not in FLOATS])
+    dtype = r.choice(INDEXES + BYTES)
     if op in shapes.VALUES + shapes.PLACES:
         (x,), attrs = reduction(r, "f32", op)
         return [values(r, dtype, x.shape)], attrs

@@ -3,7 +3,7 @@
 Order of the checks: operand count, dtypes, then shapes and attributes."""
 
 import exact_functions
-from tensors import DTYPES, FLOATS, INDEXES
+from tensors import DOUBLES, DTYPES, FLOATS, INDEXES
 
 MAX_RANK = 8
 
@@ -46,7 +46,7 @@ WHOLE = ("neg", "abs", "add", "sub", "mul", "div", "maximum", "minimum", "sum", 
 
 def is_whole(op, dtype):
     """Whether the operation computes on integers or bools, if its first operand has this dtype."""
-    return op in WHOLE and dtype not in FLOATS
+    return op in WHOLE and dtype not in FLOATS + DOUBLES
 
 
 # op: (required operands, optional operands, attributes: kind or words, default)
@@ -141,7 +141,9 @@ def check_operands(op, operands):
         dtypes = dtypes[1:]
     if len(set(dtypes)) != 1:
         bad_dtype("operands differ")
-    if op not in ("concat", "pad", "where") + COMPARISONS + WHOLE and dtypes[0] not in FLOATS:
+    if op in ("concat", "pad", "where") + COMPARISONS:
+        return
+    if dtypes[0] not in FLOATS and not is_whole(op, dtypes[0]):
         bad_dtype("not a floating dtype")
 
 

@@ -7,12 +7,14 @@ from math import prod
 
 from exact import F32, FLOAT_FORMATS, SIGN, narrow
 
-WIDTH = {"f32": 4, "f16": 2, "bf16": 2, "i32": 4, "i64": 8, "u32": 4, "bool": 1, "u8": 1}
+WIDTH = {"f32": 4, "f16": 2, "bf16": 2, "i32": 4, "i64": 8, "u32": 4, "bool": 1, "u8": 1, "f64": 8}
 TYPECODE = {1: "B", 2: "H", 4: "I", 8: "Q"}
 FLOATS = ("f32", "f16", "bf16")
 INDEXES = ("i32", "i64", "u32")
 BYTES = ("bool", "u8")
-DTYPES = FLOATS + INDEXES + BYTES
+# Only stored.
+DOUBLES = ("f64",)
+DTYPES = FLOATS + INDEXES + BYTES + DOUBLES
 WORD = (1 << 64) - 1
 
 WILD = {
@@ -68,6 +70,33 @@ def wild_element(dtype, seed, i):
     if z & 3 == 0:
         return WILD[dtype][z >> 2 & 15]
     return z >> (32 if dtype == "f32" else 48)
+
+
+# Patterns of f64 beside which roundings and limits are: midpoints of f32, f16, bf16 among normal and subnormal numbers, their largest
+# and smallest numbers, what integers hold.
+BESIDE = ("3ff0000010000000 3ff0000030000000 3ff0020000000000 3ff0060000000000 3ff0100000000000 3ff0300000000000 3690000000000000 "
+          "36a0000000000000 36b8000000000000 380fffffe0000000 380ffffff0000000 3810000000000000 47efffffe0000000 47effffff0000000 "
+          "47f0000000000000 3e60000000000000 3e70000000000000 3f0ffc0000000000 3f0ff80000000000 40effc0000000000 40effe0000000000 "
+          "3780000000000000 3790000000000000 41dfffffffc00000 41e0000000000000 41efffffffe00000 41f0000000000000 43e0000000000000 "
+          "43efffffffffffff 406fe00000000000 4070000000000000 3fe0000000000000 3ff0000000000000 3ff8000000000000 4004000000000000 "
+          "4340000000000000 0010000000000000 0000000000000001 7fefffffffffffff 7ff0000000000000 7ff8000000000001 0000000000000000")
+BESIDE = [int(word, 16) for word in BESIDE.split()]
+
+
+def doubles(n, seed):
+    """Patterns of f64: any bits, numbers of a binary32's size, numbers beside those of BESIDE, with both signs."""
+    patterns = []
+    for i in range(n):
+        z = splitmix(seed, 2 * i)
+        low = splitmix(seed, 2 * i + 1)
+        kind, sign = z % 4, z & 1 << 63
+        if kind == 0:
+            patterns.append(low)
+        elif kind == 1:
+            patterns.append(sign | (1023 - 150 + (z >> 8) % 300) << 52 | low >> 12)
+        else:
+            patterns.append(sign | (BESIDE[(z >> 8) % len(BESIDE)] + (z >> 32) % 3 - 1) % (1 << 63))
+    return patterns
 
 
 def ids_element(seed, bound, i):

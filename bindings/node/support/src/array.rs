@@ -24,6 +24,7 @@ impl Kind {
             DType::I64 => sys::TypedarrayType::bigint64_array,
             DType::U32 => sys::TypedarrayType::uint32_array,
             DType::Bool | DType::U8 => sys::TypedarrayType::uint8_array,
+            DType::F64 => sys::TypedarrayType::float64_array,
         })
     }
 
