@@ -99,7 +99,9 @@ enum {
   /// True or false, one byte each. Results are 0 or 1. Any byte other than 0 is read as true.
   ADEAD_DTYPE_BOOL = 6,
   /// 8-bit unsigned integer; the bytes of quantised matrices too.
-  ADEAD_DTYPE_U8 = 7
+  ADEAD_DTYPE_U8 = 7,
+  /// IEEE-754 binary64, storage only, without arithmetic.
+  ADEAD_DTYPE_F64 = 8
 };
 
 // adead_op: the operations. The numbers never change; new ones come last.

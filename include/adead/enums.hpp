@@ -61,6 +61,8 @@ enum class DType : adead_dtype {
   bool_ = ADEAD_DTYPE_BOOL,
   /// 8-bit unsigned integer; the bytes of quantised matrices too.
   u8 = ADEAD_DTYPE_U8,
+  /// IEEE-754 binary64, storage only, without arithmetic.
+  f64 = ADEAD_DTYPE_F64,
 };
 
 /// Returns the name; NULL for an unknown number.

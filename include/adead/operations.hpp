@@ -585,7 +585,7 @@ inline Returned<Tensor> TensorMethods::add(const Tensor &b) const {
   const Tensor &self = static_cast<const Tensor &>(*this);
   return Operations(self.context()).add(self, b);
 }
-inline Returned<Tensor> TensorMethods::add(float number) const {
+inline Returned<Tensor> TensorMethods::add(double number) const {
   return detail::apply(Op::add, static_cast<const Tensor &>(*this), number);
 }
 
@@ -593,7 +593,7 @@ inline Returned<Tensor> TensorMethods::sub(const Tensor &b) const {
   const Tensor &self = static_cast<const Tensor &>(*this);
   return Operations(self.context()).sub(self, b);
 }
-inline Returned<Tensor> TensorMethods::sub(float number) const {
+inline Returned<Tensor> TensorMethods::sub(double number) const {
   return detail::apply(Op::sub, static_cast<const Tensor &>(*this), number);
 }
 
@@ -601,7 +601,7 @@ inline Returned<Tensor> TensorMethods::mul(const Tensor &b) const {
   const Tensor &self = static_cast<const Tensor &>(*this);
   return Operations(self.context()).mul(self, b);
 }
-inline Returned<Tensor> TensorMethods::mul(float number) const {
+inline Returned<Tensor> TensorMethods::mul(double number) const {
   return detail::apply(Op::mul, static_cast<const Tensor &>(*this), number);
 }
 
@@ -609,7 +609,7 @@ inline Returned<Tensor> TensorMethods::div(const Tensor &b) const {
   const Tensor &self = static_cast<const Tensor &>(*this);
   return Operations(self.context()).div(self, b);
 }
-inline Returned<Tensor> TensorMethods::div(float number) const {
+inline Returned<Tensor> TensorMethods::div(double number) const {
   return detail::apply(Op::div, static_cast<const Tensor &>(*this), number);
 }
 
@@ -757,7 +757,7 @@ inline Returned<Tensor> TensorMethods::maximum(const Tensor &b) const {
   const Tensor &self = static_cast<const Tensor &>(*this);
   return Operations(self.context()).maximum(self, b);
 }
-inline Returned<Tensor> TensorMethods::maximum(float number) const {
+inline Returned<Tensor> TensorMethods::maximum(double number) const {
   return detail::apply(Op::maximum, static_cast<const Tensor &>(*this), number);
 }
 
@@ -765,7 +765,7 @@ inline Returned<Tensor> TensorMethods::minimum(const Tensor &b) const {
   const Tensor &self = static_cast<const Tensor &>(*this);
   return Operations(self.context()).minimum(self, b);
 }
-inline Returned<Tensor> TensorMethods::minimum(float number) const {
+inline Returned<Tensor> TensorMethods::minimum(double number) const {
   return detail::apply(Op::minimum, static_cast<const Tensor &>(*this), number);
 }
 
@@ -793,7 +793,7 @@ inline Returned<Tensor> TensorMethods::pow(const Tensor &b) const {
   const Tensor &self = static_cast<const Tensor &>(*this);
   return Operations(self.context()).pow(self, b);
 }
-inline Returned<Tensor> TensorMethods::pow(float number) const {
+inline Returned<Tensor> TensorMethods::pow(double number) const {
   return detail::apply(Op::pow, static_cast<const Tensor &>(*this), number);
 }
 
@@ -851,7 +851,7 @@ inline Returned<Tensor> TensorMethods::equal(const Tensor &b) const {
   const Tensor &self = static_cast<const Tensor &>(*this);
   return Operations(self.context()).equal(self, b);
 }
-inline Returned<Tensor> TensorMethods::equal(float number) const {
+inline Returned<Tensor> TensorMethods::equal(double number) const {
   return detail::apply(Op::equal, static_cast<const Tensor &>(*this), number);
 }
 
@@ -859,7 +859,7 @@ inline Returned<Tensor> TensorMethods::not_equal(const Tensor &b) const {
   const Tensor &self = static_cast<const Tensor &>(*this);
   return Operations(self.context()).not_equal(self, b);
 }
-inline Returned<Tensor> TensorMethods::not_equal(float number) const {
+inline Returned<Tensor> TensorMethods::not_equal(double number) const {
   return detail::apply(Op::not_equal, static_cast<const Tensor &>(*this), number);
 }
 
@@ -867,7 +867,7 @@ inline Returned<Tensor> TensorMethods::less(const Tensor &b) const {
   const Tensor &self = static_cast<const Tensor &>(*this);
   return Operations(self.context()).less(self, b);
 }
-inline Returned<Tensor> TensorMethods::less(float number) const {
+inline Returned<Tensor> TensorMethods::less(double number) const {
   return detail::apply(Op::less, static_cast<const Tensor &>(*this), number);
 }
 
@@ -875,7 +875,7 @@ inline Returned<Tensor> TensorMethods::less_equal(const Tensor &b) const {
   const Tensor &self = static_cast<const Tensor &>(*this);
   return Operations(self.context()).less_equal(self, b);
 }
-inline Returned<Tensor> TensorMethods::less_equal(float number) const {
+inline Returned<Tensor> TensorMethods::less_equal(double number) const {
   return detail::apply(Op::less_equal, static_cast<const Tensor &>(*this), number);
 }
 
@@ -883,7 +883,7 @@ inline Returned<Tensor> TensorMethods::greater(const Tensor &b) const {
   const Tensor &self = static_cast<const Tensor &>(*this);
   return Operations(self.context()).greater(self, b);
 }
-inline Returned<Tensor> TensorMethods::greater(float number) const {
+inline Returned<Tensor> TensorMethods::greater(double number) const {
   return detail::apply(Op::greater, static_cast<const Tensor &>(*this), number);
 }
 
@@ -891,7 +891,7 @@ inline Returned<Tensor> TensorMethods::greater_equal(const Tensor &b) const {
   const Tensor &self = static_cast<const Tensor &>(*this);
   return Operations(self.context()).greater_equal(self, b);
 }
-inline Returned<Tensor> TensorMethods::greater_equal(float number) const {
+inline Returned<Tensor> TensorMethods::greater_equal(double number) const {
   return detail::apply(Op::greater_equal, static_cast<const Tensor &>(*this), number);
 }
 

@@ -198,16 +198,16 @@ class TensorMethods {
   Returned<Tensor> dot(const Tensor &b) const;
   /// `a + b`.
   Returned<Tensor> add(const Tensor &b) const;
-  Returned<Tensor> add(float number) const;
+  Returned<Tensor> add(double number) const;
   /// `a - b`.
   Returned<Tensor> sub(const Tensor &b) const;
-  Returned<Tensor> sub(float number) const;
+  Returned<Tensor> sub(double number) const;
   /// `a*b`, element by element.
   Returned<Tensor> mul(const Tensor &b) const;
-  Returned<Tensor> mul(float number) const;
+  Returned<Tensor> mul(double number) const;
   /// `a / b`.
   Returned<Tensor> div(const Tensor &b) const;
-  Returned<Tensor> div(float number) const;
+  Returned<Tensor> div(double number) const;
   /// `x*alpha`.
   Returned<Tensor> scale(const ScaleOptions &options = {}) const;
   /// `-x`.
@@ -266,10 +266,10 @@ class TensorMethods {
   Returned<Tensor> clamp(const ClampOptions &options = {}) const;
   /// The larger of a and b; NaN propagates, and -0 < +0.
   Returned<Tensor> maximum(const Tensor &b) const;
-  Returned<Tensor> maximum(float number) const;
+  Returned<Tensor> maximum(double number) const;
   /// The smaller of a and b; NaN propagates, and -0 < +0.
   Returned<Tensor> minimum(const Tensor &b) const;
-  Returned<Tensor> minimum(float number) const;
+  Returned<Tensor> minimum(double number) const;
   /// The sine of x in radians; NaN if x is infinite.
   Returned<Tensor> sin() const;
   /// The cosine of x in radians; NaN if x is infinite.
@@ -280,7 +280,7 @@ class TensorMethods {
   Returned<Tensor> expm1() const;
   /// `a^b`; NaN for a finite a < 0 and a finite b that is not an integer.
   Returned<Tensor> pow(const Tensor &b) const;
-  Returned<Tensor> pow(float number) const;
+  Returned<Tensor> pow(double number) const;
   /// The minimum over some or all axes; NaN propagates. `invalid_argument` for no elements.
   Returned<Tensor> min(const MinOptions &options = {}) const;
   /// The index of the first minimum, i64. `invalid_argument` for no elements.
@@ -303,22 +303,22 @@ class TensorMethods {
   Returned<Tensor> argtopk(const ArgtopkOptions &options = {}) const;
   /// Whether a equals b; NaN equals nothing, and -0 equals +0.
   Returned<Tensor> equal(const Tensor &b) const;
-  Returned<Tensor> equal(float number) const;
+  Returned<Tensor> equal(double number) const;
   /// Whether a differs from b; true for NaN.
   Returned<Tensor> not_equal(const Tensor &b) const;
-  Returned<Tensor> not_equal(float number) const;
+  Returned<Tensor> not_equal(double number) const;
   /// Whether `a < b`; false for NaN.
   Returned<Tensor> less(const Tensor &b) const;
-  Returned<Tensor> less(float number) const;
+  Returned<Tensor> less(double number) const;
   /// Whether `a <= b`; false for NaN.
   Returned<Tensor> less_equal(const Tensor &b) const;
-  Returned<Tensor> less_equal(float number) const;
+  Returned<Tensor> less_equal(double number) const;
   /// Whether `a > b`; false for NaN.
   Returned<Tensor> greater(const Tensor &b) const;
-  Returned<Tensor> greater(float number) const;
+  Returned<Tensor> greater(double number) const;
   /// Whether `a >= b`; false for NaN.
   Returned<Tensor> greater_equal(const Tensor &b) const;
-  Returned<Tensor> greater_equal(float number) const;
+  Returned<Tensor> greater_equal(double number) const;
   /// Selects from a where the condition is true, and from b elsewhere.
   Returned<Tensor> where(const Tensor &a, const Tensor &b) const;
   /// Rows times the transpose of a matrix of quantised blocks, in exact integers within each block.

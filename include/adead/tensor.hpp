@@ -11,11 +11,16 @@ inline namespace ADEAD_HPP_MODE {
 /// byte except 0 is true.
 template <class T>
 struct Element {
-  static_assert(sizeof(T) == 0, "elements are float, std::int32_t, std::int64_t, std::uint32_t or, of f16 and bf16, std::uint16_t, of bool std::uint8_t");
+  static_assert(sizeof(T) == 0, "elements are float, double, std::int32_t, std::int64_t, std::uint32_t or, of f16 and bf16, std::uint16_t, of bool std::uint8_t");
 };
 template <>
 struct Element<float> {
   static constexpr DType dtype = DType::f32;
+  static constexpr bool is(DType one) noexcept { return one == dtype; }
+};
+template <>
+struct Element<double> {
+  static constexpr DType dtype = DType::f64;
   static constexpr bool is(DType one) noexcept { return one == dtype; }
 };
 template <>

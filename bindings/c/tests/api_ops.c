@@ -9,7 +9,7 @@ static unsigned char seen[256];
 /* Runs an operation by number and text and compares; `attrs` is "name=value name=value". */
 static void by_name(const char *name, const char *attrs, const adead_tensor *const *operands, size_t count,
                     adead_tensor *expected) {
-  char text[64], *at = text, *next;
+  char text[96], *at = text, *next;
   adead_attrs *a = NULL;
   adead_tensor *result = NULL;
   adead_op op = -1;
@@ -194,6 +194,78 @@ static void moves(const adead_tensor *x) {
   adead_tensor_destroy(ids);
 }
 
+/* f64 is moved, compared and cast; arithmetic refuses it. */
+static void doubles(const adead_tensor *x) {
+  const double values[4] = {0.1, -2.5, 1e300, 16777217}, others[4] = {0.1000000015, -2.5, 1e299, 16777216};
+  const int64_t whole[4] = {0, -2, INT64_MAX, 16777217};
+  const float rounded[4] = {0.1f, -2.5f, (float)1e300, 16777216};
+  const unsigned char less[4] = {1, 0, 0, 0};
+  const int32_t indices[2] = {3, 0}, start = 1, after = 2;
+  const size_t four = 4, two = 2;
+  const void *data;
+  const char *refused = "not f64; cast it first";
+  adead_tensor *y, *a = NULL, *b = NULL, *ids = NULL, *condition = NULL, *one = NULL, *out = NULL;
+  adead_dtype dtype = -1;
+  OK(adead_tensor_create(ADEAD_DTYPE_F64, &four, 1, values, sizeof values, &a));
+  OK(adead_tensor_create(ADEAD_DTYPE_F64, &four, 1, others, sizeof others, &b));
+  OK(adead_tensor_create(ADEAD_DTYPE_F64, NULL, 0, values, sizeof *values, &one));
+  OK(adead_tensor_create(ADEAD_DTYPE_I32, &two, 1, indices, sizeof indices, &ids));
+  OK(adead_tensor_less(context, a, b, &condition));
+  OK(adead_tensor_dtype(condition, &dtype));
+  OK(adead_tensor_data(condition, &data));
+  CHECK(dtype == ADEAD_DTYPE_BOOL && !memcmp(data, less, sizeof less));
+  SAME("equal", "", adead_tensor_equal(context, a, b, &y), a, b);
+  SAME("greater_equal", "", adead_tensor_greater_equal(context, a, one, &y), a, one);
+  SAME("slice", "start=1", adead_tensor_slice(context, a, &start, NULL, NULL, 1, &y), a);
+  SAME("pad", "after=2", adead_tensor_pad(context, a, one, NULL, &after, 1, &y), a, one);
+  SAME("gather", "axis=0", adead_tensor_gather(context, a, ids, 0, &y), a, ids);
+  SAME("embedding", "", adead_tensor_embedding(context, a, ids, &y), a, ids);
+  SAME("transpose", "", adead_tensor_transpose(context, a, NULL, 0, &y), a);
+  SAME("where", "", adead_tensor_where(context, condition, a, b, &y), condition, a, b);
+  SAME("concat", "axis=0", adead_tensor_concat(context, (const adead_tensor *[]){a, b}, 2, 0, &y), a, b);
+  OK(adead_tensor_where(context, condition, b, a, &y));
+  OK(adead_tensor_data(y, &data));
+  CHECK(((const double *)data)[0] == others[0] && !memcmp((const double *)data + 1, values + 1, 3 * sizeof *values));
+  adead_tensor_destroy(y);
+  OK(adead_tensor_concat(context, (const adead_tensor *[]){a, b}, 2, 0, &y));
+  OK(adead_tensor_data(y, &data));
+  CHECK(!memcmp(data, values, sizeof values) && !memcmp((const double *)data + 4, others, sizeof others));
+  adead_tensor_destroy(y);
+
+  /* A cast rounds once; the way back is exact. */
+  SAME("cast", "dtype=i64", adead_tensor_cast(context, a, ADEAD_DTYPE_I64, &y), a);
+  OK(adead_tensor_cast(context, a, ADEAD_DTYPE_I64, &y));
+  OK(adead_tensor_data(y, &data));
+  CHECK(!memcmp(data, whole, sizeof whole));
+  adead_tensor_destroy(y);
+  OK(adead_tensor_cast(context, a, ADEAD_DTYPE_F32, &y));
+  OK(adead_tensor_data(y, &data));
+  CHECK(!memcmp(data, rounded, sizeof rounded));
+  adead_tensor_destroy(y);
+  SAME("cast", "dtype=f64", adead_tensor_cast(context, x, ADEAD_DTYPE_F64, &y), x);
+  OK(adead_tensor_cast(context, x, ADEAD_DTYPE_F64, &y));
+  OK(adead_tensor_cast(context, y, ADEAD_DTYPE_F32, &out));
+  CHECK(same(out, x));
+  adead_tensor_destroy(y);
+  adead_tensor_destroy(out);
+
+  out = a;
+  FAILS(adead_tensor_add(context, a, b, &out), ADEAD_DTYPE_MISMATCH, refused);
+  FAILS(adead_tensor_mul(context, a, b, &out), ADEAD_DTYPE_MISMATCH, refused);
+  FAILS(adead_tensor_relu(context, a, &out), ADEAD_DTYPE_MISMATCH, refused);
+  FAILS(adead_tensor_scale(context, a, 2, &out), ADEAD_DTYPE_MISMATCH, refused);
+  FAILS(adead_tensor_sum(context, a, 0, 0, &out), ADEAD_DTYPE_MISMATCH, refused);
+  FAILS(adead_tensor_matmul(context, a, b, NULL, &out), ADEAD_DTYPE_MISMATCH, refused);
+  FAILS(adead_tensor_less(context, a, x, &out), ADEAD_DTYPE_MISMATCH, "f64");
+  FAILS(adead_tensor_embedding(context, x, a, &out), ADEAD_DTYPE_MISMATCH, "f64");
+  CHECK(out == a);
+  adead_tensor_destroy(a);
+  adead_tensor_destroy(b);
+  adead_tensor_destroy(ids);
+  adead_tensor_destroy(condition);
+  adead_tensor_destroy(one);
+}
+
 static void errors(adead_tensor *x, const adead_tensor *row) {
   adead_matmul_options options = ADEAD_MATMUL_OPTIONS_INIT;
   adead_tensor *out = x;
@@ -262,6 +334,7 @@ int main(void) {
   products(x, row);
   blocks();
   moves(x);
+  doubles(x);
   for (i = 0; i < adead_op_count(); i++) {
     if (!adead_op_name((adead_op)i)) continue;
     if (!seen[i]) fprintf(stderr, "%s has no test here\n", adead_op_name((adead_op)i));

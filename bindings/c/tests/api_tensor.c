@@ -93,7 +93,7 @@ static void tensors(void) {
   FAILS(adead_tensor_create(ADEAD_DTYPE_F32, dims, 2, NULL, 24, &out), ADEAD_INVALID_ARGUMENT, "data is NULL");
   FAILS(adead_tensor_create(ADEAD_DTYPE_F32, NULL, 2, values, 24, &out), ADEAD_INVALID_ARGUMENT, "dims is NULL");
   FAILS(adead_tensor_create(ADEAD_DTYPE_F32, dims, 2, values, SIZE_MAX, &out), ADEAD_INVALID_ARGUMENT, "data");
-  FAILS(adead_tensor_create(8, dims, 2, values, 24, &out), ADEAD_INVALID_ARGUMENT, "dtype is 8");
+  FAILS(adead_tensor_create(9, dims, 2, values, 24, &out), ADEAD_INVALID_ARGUMENT, "dtype is 9");
   FAILS(adead_tensor_create(-1, dims, 2, values, 24, &out), ADEAD_INVALID_ARGUMENT, "dtype is -1");
   FAILS(adead_tensor_create(ADEAD_DTYPE_F32, nine, 9, values, 4, &out), ADEAD_INVALID_ARGUMENT, "rank is 9");
   FAILS(adead_tensor_zeros(ADEAD_DTYPE_F32, huge, 2, &out), ADEAD_INVALID_ARGUMENT, "elements");
@@ -111,10 +111,38 @@ static void tensors(void) {
   adead_tensor_destroy(t);
 
   CHECK(!strcmp(adead_dtype_name(ADEAD_DTYPE_BF16), "bf16") && !strcmp(adead_dtype_name(ADEAD_DTYPE_BOOL), "bool") &&
-        !strcmp(adead_dtype_name(ADEAD_DTYPE_U8), "u8"));
-  CHECK(!adead_dtype_name(8) && !adead_dtype_name(-1));
+        !strcmp(adead_dtype_name(ADEAD_DTYPE_U8), "u8") && !strcmp(adead_dtype_name(ADEAD_DTYPE_F64), "f64"));
+  CHECK(!adead_dtype_name(9) && !adead_dtype_name(-1));
   CHECK(adead_dtype_size(ADEAD_DTYPE_I64) == 8 && adead_dtype_size(ADEAD_DTYPE_F16) == 2 && adead_dtype_size(9) == 0);
-  CHECK(adead_dtype_size(ADEAD_DTYPE_BOOL) == 1);
+  CHECK(adead_dtype_size(ADEAD_DTYPE_BOOL) == 1 && adead_dtype_size(ADEAD_DTYPE_F64) == 8 && ADEAD_DTYPE_F64 == 8);
+}
+
+/* f64 is stored as the caller's doubles, with all of their bits. */
+static void doubles(void) {
+  const double values[4] = {0.1, -0.0, 5e-324, 1e300};
+  const size_t four = 4, square[2] = {2, 2};
+  double read[4] = {0};
+  const void *data = NULL;
+  size_t bytes = 0;
+  adead_dtype dtype = -1;
+  adead_tensor *t = NULL, *u = NULL, *out = UNTOUCHED;
+  OK(adead_tensor_create(ADEAD_DTYPE_F64, &four, 1, values, sizeof values, &t));
+  OK(adead_tensor_dtype(t, &dtype));
+  OK(adead_tensor_bytes(t, &bytes));
+  OK(adead_tensor_data(t, &data));
+  CHECK(dtype == ADEAD_DTYPE_F64 && bytes == 32 && !memcmp(data, values, sizeof values));
+  OK(adead_tensor_reshape(t, square, 2, &u));
+  adead_tensor_destroy(t);
+  OK(adead_tensor_read(u, read, sizeof read));
+  CHECK(!memcmp(read, values, sizeof values));
+  FAILS(adead_tensor_read(u, read, 16), ADEAD_INVALID_ARGUMENT, "the tensor has 32");
+  adead_tensor_destroy(u);
+  FAILS(adead_tensor_create(ADEAD_DTYPE_F64, &four, 1, values, 16, &out), ADEAD_SHAPE_MISMATCH, "32 bytes");
+  CHECK(out == UNTOUCHED);
+  OK(adead_tensor_zeros(ADEAD_DTYPE_F64, NULL, 0, &t));
+  OK(adead_tensor_data(t, &data));
+  CHECK(*(const double *)data == 0);
+  adead_tensor_destroy(t);
 }
 
 static void hardware(void) {
@@ -151,6 +179,7 @@ static void hardware(void) {
 int main(void) {
   contexts();
   tensors();
+  doubles();
   hardware();
   return 0;
 }

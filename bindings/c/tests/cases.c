@@ -72,6 +72,7 @@ static uint64_t random_bits(adead_dtype dtype, uint64_t z, int exponent) {
       return float_bits(ldexpf((float)((int32_t)(z >> 40) - (1 << 23)), exponent - 23));
     case ADEAD_DTYPE_BF16:
       return float_bits(ldexpf((float)((int32_t)(z >> 56) - (1 << 7)), exponent - 7)) >> 16;
+    case ADEAD_DTYPE_F64: fatal("rand", "f64 is given by bits or fill"); return 0;
     default: /* f16: exact and normal or zero, so its fields are binary32's, rebased. */
       bits = float_bits(ldexpf((float)((int32_t)(z >> 53) - (1 << 10)), exponent - 10));
       return bits ? (bits >> 16 & 0x8000) | ((bits >> 23 & 255) - 112) << 10 | (bits >> 13 & 1023) : 0;
@@ -86,6 +87,7 @@ static uint64_t wild_bits(adead_dtype dtype, uint64_t z) {
                                    0x7c01, 0x0001, 0x8001, 0x03ff, 0x0400, 0x8400, 0x7bff, 0xfbff};
   static const uint32_t bf16[16] = {0x0000, 0x8000, 0x3f80, 0xbf80, 0x7f80, 0xff80, 0x7fc0, 0xffc1,
                                     0x7f81, 0x0001, 0x8001, 0x007f, 0x0080, 0x8080, 0x7f7f, 0xff7f};
+  if (dtype == ADEAD_DTYPE_F64) fatal("wild", "f64 is given by bits or fill");
   if (z & 3) return dtype == ADEAD_DTYPE_F32 ? z >> 32 : z >> 48;
   return (dtype == ADEAD_DTYPE_F32 ? f32 : dtype == ADEAD_DTYPE_F16 ? f16 : bf16)[z >> 2 & 15];
 }

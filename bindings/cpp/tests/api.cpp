@@ -164,6 +164,62 @@ void bools(const Context &ctx) {
   FAILS(DtypeMismatch, dtype_mismatch, "", less.data<float>());
 }
 
+// f64 is stored, moved, compared and cast; arithmetic refuses it.
+void doubles(const Context &ctx) {
+  const std::vector<double> values{0.1, -2.5, 1e300};
+  Tensor x = OK(ctx.tensor({3}, values));
+  CHECK(OK(x.dtype()) == DType::f64 && !std::strcmp(name(DType::f64), "f64") && size_of(DType::f64) == 8);
+  CHECK(OK(x.to_vector<double>()) == values && OK(x.data<double>())[0] == 0.1 && OK(x.bytes()).size() == 24);
+  FAILS(DtypeMismatch, dtype_mismatch, "f64", x.data<float>());
+  FAILS(DtypeMismatch, dtype_mismatch, "f32", OK(ctx.tensor({1.f})).data<double>());
+  CHECK(same(x, OK(ctx.tensor({0.1, -2.5, 1e300}))) && same(x, OK(ctx.tensor({3}, {0.1, -2.5, 1e300}))));
+  CHECK(same(x, OK(ctx.tensor({3}, Span<const double>(values.data(), 3)))));
+  CHECK(same(x, OK(ctx.tensor(DType::f64, {3}, values.data(), 24))));
+  Tensor nested = OK(ctx.tensor({{0.1, 0.2}, {0.3, 0.4}}));
+  CHECK(OK(nested.dtype()) == DType::f64 && OK(nested.rank()) == 2 && OK(nested.data<double>())[3] == 0.4);
+  // Lists of float stay f32.
+  CHECK(OK(OK(ctx.tensor({0.5f, 1.5f})).dtype()) == DType::f32);
+
+  CHECK(OK(OK(ctx.cast(x, {DType::f32})).to_vector<float>()) ==
+        std::vector<float>{0.1f, -2.5f, std::numeric_limits<float>::infinity()});
+  CHECK(OK(OK(ctx.cast(x, {DType::i32})).to_vector<std::int32_t>())[1] == -2);
+  CHECK(OK(OK(ctx.cast(OK(ctx.tensor({0.1f})), {DType::f64})).data<double>())[0] == static_cast<double>(0.1f));
+  Tensor joined = OK(ctx.concat({x, x}));
+  CHECK(OK(joined.data<double>())[5] == 1e300);
+  Tensor y = OK(ctx.tensor({3}, {0.1, -2.0, 1e300})), less = OK(x.less(y));
+  CHECK(OK(less.to_vector<std::uint8_t>()) == std::vector<std::uint8_t>{0, 1, 0});
+  CHECK(OK(OK(ctx.where(less, y, x)).to_vector<double>()) == std::vector<double>{0.1, -2, 1e300});
+
+  // A number is compared as f64.
+  CHECK(OK(OK(x.equal(0.1)).to_vector<std::uint8_t>()) == std::vector<std::uint8_t>{1, 0, 0});
+  CHECK(OK(OK(x.equal(0.1f)).to_vector<std::uint8_t>()) == std::vector<std::uint8_t>{0, 0, 0});
+  CHECK(OK(OK(x.less(1)).to_vector<std::uint8_t>()) == std::vector<std::uint8_t>{1, 1, 0});
+  // Beside f32 it is rounded to f32, and the result is f32.
+  Tensor tenth = OK(ctx.tensor({0.1f}));
+  CHECK(OK(OK(tenth.equal(0.1)).data<std::uint8_t>())[0] == 1 && same(OK(tenth + 0.1), OK(tenth + 0.1f)));
+  CHECK(same(OK(tenth * 0.1), OK(tenth * 0.1f)) && same(OK(0.1 / tenth), OK(0.1f / tenth)));
+
+  FAILS(DtypeMismatch, dtype_mismatch, "not f64; cast it first", x + x);
+  FAILS(DtypeMismatch, dtype_mismatch, "not f64; cast it first", x + 1.0);
+  FAILS(DtypeMismatch, dtype_mismatch, "not f64; cast it first", 0.5 * x);
+  FAILS(DtypeMismatch, dtype_mismatch, "not f64; cast it first", -x);
+  FAILS(DtypeMismatch, dtype_mismatch, "not f64; cast it first", x.relu());
+  FAILS(DtypeMismatch, dtype_mismatch, "f64", tenth + x);
+#ifndef ADEAD_NO_EXCEPTIONS
+  CHECK(x == ctx.tensor({3}, values) && x != y && ctx.tensor({0.0}) != ctx.tensor({-0.0}) && tenth != ctx.cast(tenth, {DType::f64}));
+  auto text = [](const Tensor &tensor, int digits = 6) {
+    std::ostringstream out;
+    out.precision(digits);
+    out << tensor << ' ' << out.precision();
+    return out.str();
+  };
+  CHECK(text(x) == "f64 [3] {0.1, -2.5, 1e+300} 6");
+  CHECK(text(ctx.tensor({0.1 + 0.2, 1234567.0, 1. / 3})) == "f64 [3] {0.30000000000000004, 1234567, 0.3333333333333333} 6");
+  CHECK(text(ctx.tensor({1. / 3}), 3) == "f64 [1] {0.333} 3");
+  CHECK(text(ctx.tensor({-0.0, std::numeric_limits<double>::infinity(), 5e-324})) == "f64 [3] {-0, inf, 4.94066e-324} 6");
+#endif
+}
+
 void operations(const Context &ctx) {
   // Attributes that are left out have the core's defaults: as what sets them says.
   Tensor x = OK(ctx.tensor({4, 6}, some_values(24, 1))), w = OK(ctx.tensor({5, 6}, some_values(30, 2)));
@@ -541,6 +597,7 @@ int main() {
   tensors(ctx);
   operators(ctx);
   bools(ctx);
+  doubles(ctx);
   operations(ctx);
   contexts();
   choices(ctx);

@@ -52,6 +52,8 @@ pub const DType = enum(c.adead_dtype) {
     bool = c.ADEAD_DTYPE_BOOL,
     /// 8-bit unsigned integer; the bytes of quantised matrices too.
     u8 = c.ADEAD_DTYPE_U8,
+    /// IEEE-754 binary64, storage only, without arithmetic.
+    f64 = c.ADEAD_DTYPE_F64,
     _,
 };
 

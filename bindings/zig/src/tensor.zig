@@ -14,25 +14,27 @@ const DType = enums.DType;
 fn isElement(comptime T: type, dtype: DType) bool {
     return switch (T) {
         f32 => dtype == .f32,
+        f64 => dtype == .f64,
         f16 => dtype == .f16,
         u16 => dtype == .bf16 or dtype == .f16,
         i32 => dtype == .i32,
         i64 => dtype == .i64,
         u32 => dtype == .u32,
         u8 => dtype == .bool,
-        else => @compileError("elements are f32, f16, i32, i64, u32 or, of bf16, u16, of bool, u8; not " ++ @typeName(T)),
+        else => @compileError("elements are f32, f64, f16, i32, i64, u32 or, of bf16, u16, of bool, u8; not " ++ @typeName(T)),
     };
 }
 
 fn dtypeOf(comptime T: type) DType {
     return switch (T) {
         f32 => .f32,
+        f64 => .f64,
         f16 => .f16,
         i32 => .i32,
         i64 => .i64,
         u32 => .u32,
         bool => .bool,
-        else => @compileError("elements are f32, f16, i32, i64, u32 or bool; initBytes takes the others; not " ++ @typeName(T)),
+        else => @compileError("elements are f32, f64, f16, i32, i64, u32 or bool; initBytes takes the others; not " ++ @typeName(T)),
     };
 }
 
@@ -119,6 +121,7 @@ pub const Tensor = extern struct {
         try writer.print("{s} {f} ", .{ std.enums.tagName(DType, element) orelse "unknown", dims });
         switch (element) {
             .f32 => try list(writer, try self.data(f32)),
+            .f64 => try list(writer, try self.data(f64)),
             .f16 => try list(writer, try self.data(f16)),
             .bf16 => try list(writer, try self.data(u16)),
             .i32 => try list(writer, try self.data(i32)),
@@ -130,7 +133,14 @@ pub const Tensor = extern struct {
 
     fn list(writer: *std.Io.Writer, values: anytype) std.Io.Writer.Error!void {
         try writer.writeAll("{");
-        for (values[0..@min(values.len, 16)], 0..) |value, i| try writer.print("{s} {d}", .{ if (i == 0) "" else ",", value });
+        for (values[0..@min(values.len, 16)], 0..) |value, i| {
+            try writer.writeAll(if (i == 0) " " else ", ");
+            // Without an exponent, an f64 has up to 325 digits.
+            if (@TypeOf(value) == f64 and value != 0 and (@abs(value) < 1e-5 or @abs(value) >= 1e16))
+                try writer.print("{e}", .{value})
+            else
+                try writer.print("{d}", .{value});
+        }
         try writer.writeAll(if (values.len > 16) ", … }" else " }");
     }
 

@@ -52,6 +52,8 @@ test "tensors as text" {
     inline for (.{
         .{ f32, &[_]f32{ 1.5, -2 }, "f32 [2] { 1.5, -2 }" },
         .{ f16, &[_]f16{ 1.5, -2 }, "f16 [2] { 1.5, -2 }" },
+        .{ f64, &[_]f64{ 0.1, -2, 1e300, 5e-324, 0 }, "f64 [5] { 0.1, -2, 1e300, 5e-324, 0 }" },
+        .{ f64, &[_]f64{ 1.0 / 3.0, std.math.inf(f64) }, "f64 [2] { 0.3333333333333333, inf }" },
         .{ i64, &[_]i64{-7}, "i64 [1] { -7 }" },
         .{ bool, &[_]bool{ true, false }, "bool [2] { 1, 0 }" },
         .{ u32, &[_]u32{}, "u32 [0] { }" },
@@ -100,6 +102,44 @@ test "tensors" {
     const row = try x.reshape(&.{6});
     defer row.deinit();
     try fails(error.ShapeMismatch, "", x.reshape(&.{5}));
+}
+
+test "f64 is stored, moved, compared and cast" {
+    const ctx = try cpu();
+    defer ctx.deinit();
+    const x = try Tensor.init(f64, &.{3}, &.{ 0.1, -2.5, 1e300 });
+    defer x.deinit();
+    try expectEqual(adead.DType.f64, try x.dtype());
+    try expectEqual(24, (try x.bytes()).len);
+    try expectEqualSlices(f64, &.{ 0.1, -2.5, 1e300 }, try x.data(f64));
+    try std.testing.expectError(error.DtypeMismatch, x.data(f32));
+    try std.testing.expectError(error.DtypeMismatch, x.data(i64));
+    var copy: [3]f64 = undefined;
+    try x.read(f64, &copy);
+    try expectEqual(1e300, copy[2]);
+    const zeros = try Tensor.zeros(.f64, &.{3});
+    defer zeros.deinit();
+
+    const joined = try ctx.concat(&.{ x, zeros }, .{});
+    defer joined.deinit();
+    try expectEqualSlices(f64, &.{ 0.1, -2.5, 1e300, 0, 0, 0 }, try joined.data(f64));
+    const less = try ctx.less(x, zeros);
+    defer less.deinit();
+    try expectEqualSlices(u8, &.{ 0, 1, 0 }, try less.data(u8));
+    const chosen = try ctx.where(less, zeros, x);
+    defer chosen.deinit();
+    try expectEqualSlices(f64, &.{ 0.1, 0, 1e300 }, try chosen.data(f64));
+
+    const narrow = try ctx.cast(x, .{ .dtype = .f32 });
+    defer narrow.deinit();
+    try expectEqualSlices(f32, &.{ 0.1, -2.5, std.math.inf(f32) }, try narrow.data(f32));
+    const wide = try ctx.cast(narrow, .{ .dtype = .f64 });
+    defer wide.deinit();
+    try expectEqual(@as(f64, @as(f32, 0.1)), (try wide.data(f64))[0]);
+
+    try fails(error.DtypeMismatch, "not f64; cast it first", ctx.add(x, x));
+    try fails(error.DtypeMismatch, "not f64; cast it first", ctx.relu(x));
+    try fails(error.DtypeMismatch, "f64", ctx.less(x, narrow));
 }
 
 test "bools" {

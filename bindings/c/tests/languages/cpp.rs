@@ -125,7 +125,7 @@ pub fn options(operations: &[Operation]) -> String {
         let (name, parameters) = (operation.op.name(), more_parameters(operation, " = {}"));
         writeln!(to, "  /// {}\n  Returned<Tensor> {name}({parameters}) const;", operation.about).unwrap();
         if takes_number(operation) {
-            writeln!(to, "  Returned<Tensor> {name}(float number) const;").unwrap();
+            writeln!(to, "  Returned<Tensor> {name}(double number) const;").unwrap();
         }
     }
     to.push_str(
@@ -203,7 +203,7 @@ pub fn operations(operations: &[Operation]) -> String {
         writeln!(to, "  const Tensor &self = static_cast<const Tensor &>(*this);").unwrap();
         writeln!(to, "  return Operations(self.context()).{name}({});\n}}", passed.join(", ")).unwrap();
         if takes_number(operation) {
-            writeln!(to, "inline Returned<Tensor> TensorMethods::{name}(float number) const {{").unwrap();
+            writeln!(to, "inline Returned<Tensor> TensorMethods::{name}(double number) const {{").unwrap();
             writeln!(to, "  return detail::apply(Op::{name}, static_cast<const Tensor &>(*this), number);\n}}")
                 .unwrap();
         }
