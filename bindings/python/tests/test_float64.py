@@ -391,3 +391,12 @@ def test_pipelines_and_buffers():
     assert ctx.buffer(WIDE).dtype == "f32"
     double = lambda stage: stage.input  # noqa: E731
     assert [part.tolist() for part in adead.overlap([wide([0.1]), wide([0.2])], double, context=ctx)] == [[0.1], [0.2]]
+
+
+def test_programs():
+    lines = ["input x f64[2]", "const c f64[2] = 0.1 0.3", "output y bool[2]", "output z f64[4]"]
+    lines += ["y = equal x c", "z = concat x c axis=0", "halt"]
+    program = adead.Program.assemble("\n".join([".adead 1", *lines, ""]))
+    for data in (wide([0.1, 0.3 + 1e-16]), numpy.array([0.1, 0.3 + 1e-16])):
+        found = program.run({"x": data}).outputs
+        assert found["y"].tolist() == [True, False] and same(found["z"], [0.1, 0.3 + 1e-16, 0.1, 0.3])
