@@ -8,11 +8,36 @@ use smallvec::SmallVec;
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr::{self, NonNull};
 
+/// What the elements of a float64 array become.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Doubles {
+    /// f32: each is rounded to the nearest, ties to even. Beyond f32's range it becomes infinite.
+    Narrowed,
+    /// f64, with the same bits.
+    Kept,
+}
+
+impl Doubles {
+    /// Returns what they become on the way to a requested dtype. f16, bf16 and the integers are then rounded once, from f64.
+    pub fn towards(dtype: Option<DType>) -> Doubles {
+        match dtype {
+            None | Some(DType::F32) => Doubles::Narrowed,
+            Some(_) => Doubles::Kept,
+        }
+    }
+
+    /// Returns what they become beside other operands. Operations take an f64 tensor only with f64.
+    pub fn beside(has_f64: bool) -> Doubles {
+        if has_f64 { Doubles::Kept } else { Doubles::Narrowed }
+    }
+}
+
 /// An exported buffer, which is released when it is dropped.
 pub struct Exported<'py> {
     // Boxed, because exporters may point into it.
     view: Box<ffi::Py_buffer>,
     py: Python<'py>,
+    doubles: Doubles,
 }
 
 impl Drop for Exported<'_> {
@@ -24,23 +49,23 @@ impl Drop for Exported<'_> {
 
 impl<'py> Exported<'py> {
     /// Exports an object's array, with format and strides.
-    pub fn new(object: &Bound<'py, PyAny>) -> PyResult<Exported<'py>> {
-        Exported::with(object, ffi::PyBUF_FORMAT | ffi::PyBUF_STRIDES)
+    pub fn new(object: &Bound<'py, PyAny>, doubles: Doubles) -> PyResult<Exported<'py>> {
+        Exported::with(object, ffi::PyBUF_FORMAT | ffi::PyBUF_STRIDES, doubles)
     }
 
     /// Exports an object's contiguous bytes.
     pub fn bytes_of(object: &Bound<'py, PyAny>) -> PyResult<Exported<'py>> {
-        Exported::with(object, ffi::PyBUF_C_CONTIGUOUS)
+        Exported::with(object, ffi::PyBUF_C_CONTIGUOUS, Doubles::Kept)
     }
 
-    fn with(object: &Bound<'py, PyAny>, flags: c_int) -> PyResult<Exported<'py>> {
+    fn with(object: &Bound<'py, PyAny>, flags: c_int, doubles: Doubles) -> PyResult<Exported<'py>> {
         let py = object.py();
         let mut view = Box::new(ffi::Py_buffer::new());
         // SAFETY: both are an object and a view of this call.
         if unsafe { ffi::PyObject_GetBuffer(object.as_ptr(), &mut *view, flags) } != 0 {
             return Err(PyErr::fetch(py));
         }
-        Ok(Exported { view, py })
+        Ok(Exported { view, py, doubles })
     }
 
     /// Returns whether an object supports the buffer protocol.
@@ -66,30 +91,35 @@ impl<'py> Exported<'py> {
         unsafe { std::slice::from_raw_parts(self.start().as_ptr(), self.view.len as usize) }
     }
 
-    /// Returns whether its elements are float64, which become f32: each is rounded to the nearest, ties to even. Beyond
-    /// f32's range it becomes infinite.
-    pub fn is_double(&self) -> bool {
-        // SAFETY: NULL, or the exporter's text, which stays while the export lasts.
-        !self.view.format.is_null() && is_double(unsafe { CStr::from_ptr(self.view.format) }) && self.view.itemsize == 8
+    /// Returns whether its elements are float64 that become f32.
+    fn is_narrowed(&self) -> bool {
+        self.doubles == Doubles::Narrowed && self.own_dtype() == Some(DType::F64)
     }
 
-    /// Returns the element type; f32 for float64. `dtype_mismatch` names a format that the core has no dtype for.
+    /// Returns the element type after reading. `dtype_mismatch` names a format that the core has no dtype for.
     pub fn dtype(&self) -> Result<DType> {
-        let format = match self.view.format.is_null() {
+        match self.own_dtype() {
+            Some(DType::F64) if self.doubles == Doubles::Narrowed => Ok(DType::F32),
+            Some(dtype) => Ok(dtype),
+            None => fail!(
+                DtypeMismatch,
+                "an array of '{}' elements of {} bytes: pass f32, f16, f64, i32, i64, u32, bool or u8; convert it first, such as \
+                 with array.astype(numpy.float32)",
+                self.format().to_string_lossy(),
+                self.view.itemsize
+            ),
+        }
+    }
+
+    fn own_dtype(&self) -> Option<DType> {
+        dtype_of(self.format(), self.view.itemsize as usize)
+    }
+
+    fn format(&self) -> &CStr {
+        match self.view.format.is_null() {
             true => c"B",
             // SAFETY: the exporter's text, which stays while the export lasts.
             false => unsafe { CStr::from_ptr(self.view.format) },
-        };
-        match dtype_of(format, self.view.itemsize as usize) {
-            Some(dtype) => Ok(dtype),
-            None if self.is_double() => Ok(DType::F32),
-            None => fail!(
-                DtypeMismatch,
-                "an array of '{}' elements of {} bytes: pass f32, f16, i32, i64, u32, bool, or f64, which becomes f32; convert it \
-                 first, such as with array.astype(numpy.float32)",
-                format.to_string_lossy(),
-                self.view.itemsize
-            ),
         }
     }
 
@@ -113,10 +143,10 @@ impl<'py> Exported<'py> {
     pub fn is_plain(&self, meta: &Meta) -> bool {
         // SAFETY: an exported view.
         let contiguous = unsafe { ffi::PyBuffer_IsContiguous(&*self.view, b'C' as _) } != 0;
-        contiguous && !self.is_double() && self.start().as_ptr().addr().is_multiple_of(meta.dtype.size())
+        contiguous && !self.is_narrowed() && self.start().as_ptr().addr().is_multiple_of(meta.dtype.size())
     }
 
-    /// Copies all elements, row-major, to memory of `meta.bytes()` bytes. float64 is narrowed.
+    /// Copies all elements, row-major, to memory of `meta.bytes()` bytes. They become what `meta` says.
     ///
     /// # Safety
     /// `to` has room for `meta.bytes()`.
@@ -125,7 +155,7 @@ impl<'py> Exported<'py> {
         let (from, to, dims) = (self.start().as_ptr(), to.as_ptr(), meta.shape.dims());
         // SAFETY: the elements are where the exporter says, and the caller vouches for the room.
         unsafe {
-            if self.is_double() {
+            if self.is_narrowed() {
                 gather_with(from, to, dims, &strides, meta.dtype.size(), &narrow);
             } else {
                 gather(from, to, dims, &strides, meta.dtype.size());
@@ -192,6 +222,7 @@ pub fn format_of(dtype: DType) -> Option<&'static CStr> {
         DType::U32 => Some(c"I"),
         DType::Bool => Some(c"?"),
         DType::U8 => Some(c"B"),
+        DType::F64 => Some(c"d"),
     }
 }
 
@@ -206,10 +237,6 @@ fn letter(format: &CStr) -> Option<u8> {
     }
 }
 
-fn is_double(format: &CStr) -> bool {
-    letter(format) == Some(b'd')
-}
-
 /// Returns the dtype of a format: a letter in native order whose size is the machine's.
 fn dtype_of(format: &CStr, size: usize) -> Option<DType> {
     match (letter(format)?, size) {
@@ -220,6 +247,7 @@ fn dtype_of(format: &CStr, size: usize) -> Option<DType> {
         (b'I' | b'L', 4) => Some(DType::U32),
         (b'?', 1) => Some(DType::Bool),
         (b'B', 1) => Some(DType::U8),
+        (b'd', 8) => Some(DType::F64),
         _ => None,
     }
 }

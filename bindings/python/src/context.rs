@@ -122,7 +122,7 @@ impl PyContext {
     ) -> Result<PyTensor> {
         let op = Op::from_name(op)?;
         let attrs = keywords(op, attributes)?;
-        Ok(PyTensor(operations::run_operands(py, self, op, &attrs, &sequence(operands)?)?))
+        Ok(PyTensor(operations::run_operands(py, self, op, &attrs, &sequence(op, operands)?)?))
     }
 
     /// Packs a matrix for many matmuls that have it as b. Products with it have the default precision that the context has now. A product
@@ -222,7 +222,7 @@ impl PyContext {
     ) -> Result<PyExplanation> {
         let op = Op::from_name(op)?;
         let attrs = keywords(op, attributes)?;
-        let tensors: Vec<_> = sequence(operands)?
+        let tensors: Vec<_> = sequence(op, operands)?
             .iter()
             .map(|operand| match operand {
                 Operand::Absent => Ok(None),

@@ -54,13 +54,10 @@ pub fn dtype_of(object: &Bound<'_, PyAny>) -> Result<DType> {
         Ok(name) => usual(name.to_str()?.trim_start_matches("torch.")),
         Err(_) => None,
     };
-    match (found, name.cast::<PyString>().map(|name| name.to_str())) {
-        (Some(dtype), _) => Ok(dtype),
-        (None, Ok(Ok("float64"))) => Err(wrong_type(
-            "dtype=float64: adead computes in f32, and a float64 array narrows to it: pass dtype=\"f32\"".into(),
-        )),
-        _ => Err(wrong_type(format!(
-            "dtype={}: pass a name (\"f32\", \"f16\", \"bf16\", \"i32\", \"i64\", \"u32\", \"bool\", \"u8\") or a NumPy dtype of such elements; got type '{}'",
+    match found {
+        Some(dtype) => Ok(dtype),
+        None => Err(wrong_type(format!(
+            "dtype={}: pass a name (\"f32\", \"f16\", \"bf16\", \"f64\", \"i32\", \"i64\", \"u32\", \"bool\", \"u8\") or a NumPy dtype of such elements; got type '{}'",
             object.repr()?,
             object.get_type().name()?
         ))),
@@ -73,6 +70,7 @@ fn usual(name: &str) -> Option<DType> {
         "float32" | "float" => DType::F32,
         "float16" | "half" => DType::F16,
         "bfloat16" => DType::BF16,
+        "float64" | "double" | "d" => DType::F64,
         "int32" => DType::I32,
         "int64" | "int" => DType::I64,
         "uint32" => DType::U32,

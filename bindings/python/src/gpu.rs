@@ -1,5 +1,6 @@
 //! Buffers and kernels.
 
+use crate::buffers::Doubles;
 use crate::contents::inferred;
 use crate::context::PyContext;
 use crate::dlpack;
@@ -133,7 +134,7 @@ impl PyBuffer {
     fn write(&self, py: Python<'_>, data: &Bound<'_, PyAny>, offset: usize) -> Result<()> {
         let operand = match is_number(data) || data.is_instance_of::<PyList>() || data.is_instance_of::<PyTuple>() {
             true => Operand::Own(tensor_of(&self.ctx, data, Some(self.meta.dtype))?),
-            false => Operand::new(data)?,
+            false => Operand::with(data, Doubles::beside(self.meta.dtype == DType::F64))?,
         };
         let bytes = bytes(&operand)?;
         detached(py, || self.buffer.write_bytes(offset, bytes))

@@ -1,14 +1,15 @@
 //! Calls of operations, as functions of the module or as methods. `methods.rs` makes both.
 
 use crate::attributes;
+use crate::buffers::Doubles;
 use crate::context::PyContext;
 use crate::current::default_context;
 use crate::dtypes;
-use crate::errors::{Result, guard, interruptible, wrong_type};
+use crate::errors::{Fault, Result, guard, interruptible, wrong_type};
 use crate::pipeline::PyPipeline;
 use crate::tensor::PyTensor;
-use crate::values::{Operand, is_number, scalar, tensor_of};
-use adead::{Attrs, DType, Op, OpInfo, OpKind, Tensor, View};
+use crate::values::{Operand, is_f64_tensor, is_number, scalar, tensor_of};
+use adead::{Attrs, DType, Error, Op, OpInfo, OpKind, Tensor, View};
 use pyo3::ffi::PyObject;
 use pyo3::prelude::*;
 use pyo3::pyclass::{PyClass, boolean_struct::True};
@@ -67,10 +68,26 @@ fn is_cheap(op: Op, attrs: &Attrs, views: &[Option<View<'_>>]) -> bool {
 
 /// Runs an operation, without the GIL if that pays off.
 pub fn run(py: Python<'_>, ctx: &PyContext, op: Op, attrs: &Attrs, views: &[Option<View<'_>>]) -> Result<Tensor> {
-    if is_short(ctx, op, attrs, views) {
-        return guard(|| Ok(ctx.inner.run_views(op, attrs, views)?));
+    let result = if is_short(ctx, op, attrs, views) {
+        guard(|| Ok(ctx.inner.run_views(op, attrs, views)?))
+    } else {
+        interruptible(py, || ctx.inner.run_views(op, attrs, views))
+    };
+    result.map_err(|fault| with_remedy(fault, views))
+}
+
+/// Adds Python's words for the cast that an error about f64 operands asks for.
+#[cold]
+fn with_remedy(fault: Fault, views: &[Option<View<'_>>]) -> Fault {
+    match fault {
+        Fault::Core(error)
+            if error.message().contains("; cast ")
+                && views.iter().flatten().any(|view| view.meta().dtype == DType::F64) =>
+        {
+            Error::new(error.status(), format!("{}, as in x.astype(\"f32\")", error.message())).into()
+        }
+        fault => fault,
     }
-    interruptible(py, || ctx.inner.run_views(op, attrs, views))
 }
 
 /// Runs an operation as NumPy's users expect it of tensors and functions: integers and bools of two dtypes are computed in one that
@@ -147,9 +164,16 @@ pub fn keywords(op: Op, given: Option<&Bound<'_, PyDict>>) -> Result<Attrs> {
     Ok(attrs)
 }
 
-/// Returns operands from a sequence.
-pub fn sequence<'py>(objects: &Bound<'py, PyAny>) -> Result<Operands<'py>> {
-    objects.try_iter()?.map(|object| Operand::new(&object?)).collect()
+/// Returns an operation's operands from a sequence.
+pub fn sequence<'py>(op: Op, objects: &Bound<'py, PyAny>) -> Result<Operands<'py>> {
+    let objects = objects.try_iter()?.map(|object| Ok(Some(object?))).collect::<Result<Objects<'py>>>()?;
+    let doubles = doubles_among(op, &objects);
+    objects.iter().flatten().map(|object| Operand::with(object, doubles)).collect()
+}
+
+/// Returns what float64 arrays become among the operands of an operation. A cast rounds them once, to its own dtype.
+fn doubles_among(op: Op, objects: &[Option<Bound<'_, PyAny>>]) -> Doubles {
+    Doubles::beside(op == Op::Cast || objects.iter().flatten().any(is_f64_tensor))
 }
 
 /// Returns a function's parameters: operands and attributes.
@@ -278,7 +302,7 @@ unsafe fn any(
     // SAFETY: passed on.
     let ctx = unsafe { context_of(py, place, object) }?;
     let operands = match &given[0] {
-        Some(all) if repeats(op) => sequence(all)?,
+        Some(all) if repeats(op) => sequence(op, all)?,
         _ => operands_of(op, ctx.get(), &given[..op.info().operands.len()])?,
     };
     let attrs = attributes(op, &given)?;
@@ -291,10 +315,11 @@ unsafe fn any(
 fn operands_of<'py>(op: Op, ctx: &PyContext, objects: &[Option<Bound<'py, PyAny>>]) -> Result<Operands<'py>> {
     let broadcasts = matches!(op.kind(), OpKind::Binary | OpKind::Comparison) || op == Op::Where;
     let is_scalar = |object: &Bound<'py, PyAny>| broadcasts && object.cast::<PyTensor>().is_err() && is_number(object);
+    let doubles = doubles_among(op, objects);
     let mut operands = Operands::new();
     for object in objects {
         operands.push(match object {
-            Some(object) if !is_scalar(object) => Operand::new(object)?,
+            Some(object) if !is_scalar(object) => Operand::with(object, doubles)?,
             // The core's check reports a required operand that is missing.
             _ => Operand::Absent,
         });

@@ -1,6 +1,6 @@
 //! Operators of tensors with tensors, arrays and numbers: in which dtype they are computed.
 
-use crate::buffers::Exported;
+use crate::buffers::{Doubles, Exported};
 use crate::context::PyContext;
 use crate::current::default_context;
 use crate::errors::{Result, fail};
@@ -77,7 +77,7 @@ impl PyTensor {
                 tensor_of(&ctx.inner, other, Some(dtype))?
             })
         } else if Exported::supports_buffer_protocol(other) {
-            Operand::new(other)?
+            Operand::with(other, Doubles::beside(self.0.dtype() == DType::F64))?
         } else {
             return Ok(None);
         };

@@ -1,5 +1,6 @@
 //! Fused pipelines: operations that are recorded and run as a whole. `methods.rs` makes the methods of operations.
 
+use crate::buffers::Doubles;
 use crate::contents::dimensions;
 use crate::device::PyDevice;
 use crate::dtypes::Named;
@@ -8,7 +9,7 @@ use crate::operations::Objects;
 use crate::tensor::PyTensor;
 use crate::values;
 use adead::pipeline::{CacheUse, Compiled, Operand, Pipeline, Value};
-use adead::{Attrs, Context, Meta, Op, Tensor};
+use adead::{Attrs, Context, DType, Meta, Op, Tensor};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -89,7 +90,15 @@ impl PyPipeline {
 
     /// Records an operation. The operands are in the operation's order.
     pub fn record(&self, op: Op, objects: &Objects<'_>, attrs: impl FnOnce() -> Result<Attrs>) -> Result<()> {
-        let given = objects.iter().map(|object| object.as_ref().map_or(Ok(Given::Absent), Given::new));
+        let is_f64 = |object: &Bound<'_, PyAny>| match object.cast::<PyValue>() {
+            Ok(value) => value.get().meta.dtype == DType::F64,
+            Err(_) => values::is_f64_tensor(object),
+        };
+        let doubles = Doubles::beside(op == Op::Cast || objects.iter().flatten().any(is_f64));
+        let given = objects.iter().map(|object| match object {
+            Some(object) => Given::new(object, doubles),
+            None => Ok(Given::Absent),
+        });
         let given: SmallVec<[Given; 5]> = given.collect::<Result<_>>()?;
         let operands: SmallVec<[Option<Operand<'_>>; 5]> = given.iter().map(Given::operand).collect();
         let attrs = attrs()?;
@@ -122,11 +131,11 @@ enum Given {
 }
 
 impl Given {
-    fn new(object: &Bound<'_, PyAny>) -> Result<Given> {
+    fn new(object: &Bound<'_, PyAny>, doubles: Doubles) -> Result<Given> {
         if let Ok(value) = object.cast::<PyValue>() {
             return Ok(Given::Value(value.get().value));
         }
-        match values::Operand::new(object)? {
+        match values::Operand::with(object, doubles)? {
             values::Operand::Absent => Ok(Given::Absent),
             operand => Ok(Given::Tensor(operand.tensor()?)),
         }
@@ -256,8 +265,12 @@ impl PyCompiled {
     /// Runs the pipeline on its inputs, in the order of the `input` calls. Returns the output, or a tuple of several outputs.
     #[pyo3(signature = (*inputs))]
     fn run<'py>(&self, py: Python<'py>, inputs: &Bound<'py, PyTuple>) -> Result<Bound<'py, PyAny>> {
-        let tensors: Vec<Tensor> =
-            inputs.iter().map(|input| values::Operand::new(&input)?.tensor()).collect::<Result<_>>()?;
+        let metas = self.0.inputs();
+        let given = inputs.iter().enumerate().map(|(i, input)| {
+            let has_f64 = metas.get(i).is_some_and(|meta| meta.dtype == DType::F64);
+            values::Operand::with(&input, Doubles::beside(has_f64))?.tensor()
+        });
+        let tensors: Vec<Tensor> = given.collect::<Result<_>>()?;
         let tensors: Vec<&Tensor> = tensors.iter().collect();
         outputs(py, interruptible(py, || self.0.run(&tensors))?)
     }

@@ -1,12 +1,13 @@
 //! Programs: decode, check, estimate, run and encode them.
 
-use crate::buffers::Exported;
+use crate::buffers::{Doubles, Exported};
 use crate::context::PyContext;
 use crate::current::default_context;
 use crate::errors::{Result, detached, fail, guard, interruptible};
 use crate::survey::PySurvey;
 use crate::tensor::PyTensor;
 use crate::values::Operand;
+use adead::DType;
 use adead::program::{Format, Program, RunOptions, Slot, Trace};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
@@ -157,7 +158,10 @@ impl PyProgram {
         options.memory_limit = limit(memory_limit);
         options.parallel = parallel.unwrap_or(options.parallel);
         for (name, value) in inputs.into_iter().flatten() {
-            options.inputs.push((name.extract()?, Operand::new(&value)?.tensor()?));
+            let name: String = name.extract()?;
+            let is_f64 = |slot: &Slot| slot.name == name && slot.meta.dtype == DType::F64;
+            let doubles = Doubles::beside(self.0.slots().iter().any(is_f64));
+            options.inputs.push((name, Operand::with(&value, doubles)?.tensor()?));
         }
         let outcome = interruptible(py, || self.0.run(&ctx.inner, &options))?;
         let outputs = PyDict::new(py);

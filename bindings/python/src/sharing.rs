@@ -1,13 +1,13 @@
 //! Tensors that share memory: that of other libraries' arrays, or their own with a pickler.
 
-use crate::buffers::Exported;
+use crate::buffers::{Doubles, Exported};
 use crate::current::default_context;
 use crate::dlpack;
 use crate::dtypes::Named;
 use crate::errors::{Result, fail};
 use crate::tensor::{PyTensor, on_host};
 use crate::values::{Operand, tensor_of};
-use adead::Tensor;
+use adead::{DType, Tensor};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyMemoryView;
@@ -31,8 +31,8 @@ impl Bytes {
 }
 
 /// Makes a tensor that shares an array's memory if it can: a row-major, aligned array of a dtype that the core has.
-/// Otherwise, and with `copy=True`, it copies; with `copy=False` it raises an error instead. Don't write to the array
-/// while the tensor lives, because tensors don't change.
+/// Otherwise, and with `copy=True`, it copies; with `copy=False` it raises an error instead. A float64 array becomes f32,
+/// unless `dtype` is "f64". Don't write to the array while the tensor lives, because tensors don't change.
 #[pyfunction]
 #[pyo3(signature = (data, dtype=None, *, copy=None))]
 pub fn asarray(
@@ -48,7 +48,7 @@ pub fn asarray(
             _ => Ok(()),
         }
     };
-    let shared = shared(data, copy)?;
+    let shared = shared(data, copy, Doubles::towards(dtype))?;
     let tensor = match shared {
         Some(tensor) if dtype.is_none_or(|dtype| dtype == tensor.dtype()) => {
             if let Ok(same) = data.cast::<PyTensor>() {
@@ -57,7 +57,9 @@ pub fn asarray(
             tensor
         }
         _ => {
-            never("a copy is needed: another dtype, float64, a layout with gaps, or Python numbers")?;
+            never(
+                "a copy is needed: another dtype, float64 without dtype=\"f64\", a layout with gaps, or Python numbers",
+            )?;
             tensor_of(&default_context(py)?.get().inner, data, dtype)?
         }
     };
@@ -66,14 +68,14 @@ pub fn asarray(
 
 /// Returns an operand as a tensor for the duration of a call. It shares an array's memory if it can.
 pub fn lent(data: &Bound<'_, PyAny>) -> Result<Tensor> {
-    match shared(data, None)? {
+    match shared(data, None, Doubles::Narrowed)? {
         Some(tensor) => Ok(tensor),
         None => Operand::new(data)?.tensor(),
     }
 }
 
 /// Returns a tensor that shares an array's memory, if the array allows it and `copy` does.
-fn shared(data: &Bound<'_, PyAny>, copy: Option<bool>) -> Result<Option<Tensor>> {
+fn shared(data: &Bound<'_, PyAny>, copy: Option<bool>, doubles: Doubles) -> Result<Option<Tensor>> {
     if copy == Some(true) {
         return Ok(None);
     }
@@ -83,7 +85,7 @@ fn shared(data: &Bound<'_, PyAny>, copy: Option<bool>) -> Result<Option<Tensor>>
     if Exported::supports_buffer_protocol(data) {
         // The memoryview keeps the export. Python releases it with the GIL, wherever the tensor is dropped.
         let keeper = PyMemoryView::from(data)?;
-        let array = Exported::new(keeper.as_any())?;
+        let array = Exported::new(keeper.as_any(), doubles)?;
         let meta = array.meta()?;
         if !array.is_plain(&meta) {
             return Ok(None);
@@ -94,7 +96,9 @@ fn shared(data: &Bound<'_, PyAny>, copy: Option<bool>) -> Result<Option<Tensor>>
         return Ok(Some(unsafe { Tensor::foreign(start, &meta, Box::new(keeper.unbind())) }?));
     }
     if dlpack::supports_dlpack(data)? {
-        return Ok(Some(dlpack::tensor(data, copy)?));
+        let tensor = dlpack::tensor(data, copy)?;
+        let is_narrowed = tensor.dtype() == DType::F64 && doubles == Doubles::Narrowed;
+        return Ok((!is_narrowed).then_some(tensor));
     }
     Ok(None)
 }

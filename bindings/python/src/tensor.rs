@@ -24,7 +24,8 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 /// A shaped value. Its contents never change, so threads may share one.
 ///
 /// `Tensor(data, dtype=None, shape=None)` copies an array (buffer protocol or DLPack), a number, or nested sequences of
-/// numbers. Floats become f32, ints i64 and bools bool. `adead.asarray` shares an array's memory instead.
+/// numbers. Floats become f32, ints i64 and bools bool; a float64 array becomes f32, unless `dtype` is "f64".
+/// `adead.asarray` shares an array's memory instead.
 #[pyclass(frozen, module = "adead", name = "Tensor", weakref)]
 pub struct PyTensor(pub Tensor);
 

@@ -1,6 +1,6 @@
 //! Python's values as tensors and operands: numbers, nested sequences, arrays, DLPack.
 
-use crate::buffers::Exported;
+use crate::buffers::{Doubles, Exported};
 use crate::dlpack;
 use crate::errors::{Result, detached_copy, fail, wrong_type};
 use crate::tensor::PyTensor;
@@ -53,8 +53,13 @@ pub enum Operand<'py> {
 }
 
 impl<'py> Operand<'py> {
-    /// Makes an operand from a tensor, a packed matrix, an array, an object with DLPack, or None.
+    /// Makes an operand from a tensor, a packed matrix, an array, an object with DLPack, or None. Float64 arrays become f32.
     pub fn new(object: &Bound<'py, PyAny>) -> Result<Operand<'py>> {
+        Operand::with(object, Doubles::Narrowed)
+    }
+
+    /// Does the same, where float64 arrays may keep their dtype.
+    pub fn with(object: &Bound<'py, PyAny>, doubles: Doubles) -> Result<Operand<'py>> {
         if let Ok(tensor) = object.cast::<PyTensor>() {
             return Ok(Operand::Tensor(tensor.clone()));
         }
@@ -65,7 +70,7 @@ impl<'py> Operand<'py> {
             return Ok(Operand::Packed(packed.clone()));
         }
         if Exported::supports_buffer_protocol(object) {
-            let array = Exported::new(object)?;
+            let array = Exported::new(object, doubles)?;
             let meta = array.meta()?;
             return Ok(match array.is_plain(&meta) {
                 true => Operand::Array(array, meta),
@@ -73,7 +78,8 @@ impl<'py> Operand<'py> {
             });
         }
         if dlpack::supports_dlpack(object)? {
-            return Ok(Operand::Own(dlpack::tensor(object, None)?));
+            let tensor = dlpack::tensor(object, None)?;
+            return Ok(Operand::Own(if doubles == Doubles::Narrowed { narrowed(tensor)? } else { tensor }));
         }
         Err(wrong_type(format!(
             "an operand is a tensor, an array or None, not a {}: adead.Tensor(…) converts numbers and lists",
@@ -104,6 +110,21 @@ impl<'py> Operand<'py> {
             Operand::Packed(_) => Err(wrong_type("expected a tensor, not a packed matrix".into())),
         }
     }
+}
+
+/// Returns whether an object is an f64 tensor.
+pub fn is_f64_tensor(object: &Bound<'_, PyAny>) -> bool {
+    object.cast::<PyTensor>().is_ok_and(|tensor| tensor.get().0.dtype() == DType::F64)
+}
+
+/// Returns a tensor in host memory with f64 rounded to f32, as [`Doubles::Narrowed`] says.
+fn narrowed(tensor: Tensor) -> Result<Tensor> {
+    if tensor.dtype() != DType::F64 {
+        return Ok(tensor);
+    }
+    let mut values = reserved(tensor.len())?;
+    values.extend(tensor.as_slice::<f64>()?.iter().map(|&value| value as f32));
+    Ok(Tensor::new(&values, tensor.dims())?)
 }
 
 /// Makes a tensor with a copy of an array.
@@ -149,16 +170,10 @@ pub fn zeroed(count: usize) -> Result<Vec<u64>> {
 }
 
 /// Makes a tensor from an array, an object with DLPack, a number or nested sequences of numbers, and casts it if a
-/// dtype is given. Floats become f32, ints i64, bools bool; float64 arrays become f32.
+/// dtype is given. Without one, floats become f32, ints i64, bools bool; float64 arrays become f32.
 pub fn tensor_of(ctx: &Context, object: &Bound<'_, PyAny>, dtype: Option<DType>) -> Result<Tensor> {
     if !is_number(object) && !object.is_instance_of::<PyList>() && !object.is_instance_of::<PyTuple>() {
-        if let Some(to) = dtype.filter(|dtype| !dtype.is_float())
-            && Exported::supports_buffer_protocol(object)
-            && Exported::new(object)?.is_double()
-        {
-            fail!(DtypeMismatch, "float64 becomes f32, which can't hold every {to}: use array.astype(…) first");
-        }
-        let tensor = Operand::new(object)?.tensor()?;
+        let tensor = Operand::with(object, Doubles::towards(dtype))?.tensor()?;
         return cast(ctx, tensor, dtype);
     }
     let mut numbers = Numbers { dims: Vec::new(), values: Vec::new(), integers: true, bools: true };
@@ -174,9 +189,13 @@ pub fn tensor_of(ctx: &Context, object: &Bound<'_, PyAny>, dtype: Option<DType>)
         let values: Vec<bool> = values.iter().map(|value| value.float() != 0.0).collect();
         return Ok(Tensor::from_bools(&values, &dims)?);
     }
-    if exact.is_float() {
+    if exact == DType::F32 {
         // A large int becomes the nearest f64, and then the nearest f32, as in NumPy.
         let values: Vec<f32> = values.iter().map(|value| value.float() as f32).collect();
+        return Ok(Tensor::new(&values, &dims)?);
+    }
+    if exact.is_float() {
+        let values: Vec<f64> = values.iter().map(Number::float).collect();
         return cast(ctx, Tensor::new(&values, &dims)?, dtype);
     }
     let values: Vec<i64> = values.iter().map(Number::integer).collect::<Result<_>>()?;
@@ -234,7 +253,11 @@ fn is_scalar(object: &Bound<'_, PyAny>) -> bool {
 
 /// Makes a number a scalar of a dtype, as an operator's other operand.
 pub fn scalar(ctx: &Context, number: &Bound<'_, PyAny>, dtype: DType) -> Result<Tensor> {
-    let value = Tensor::new(&[number.extract::<f64>()? as f32], &[])?;
+    let number = number.extract::<f64>()?;
+    if dtype == DType::F64 {
+        return Ok(Tensor::new(&[number], &[])?);
+    }
+    let value = Tensor::new(&[number as f32], &[])?;
     cast(ctx, value, Some(dtype).filter(|dtype| dtype.is_float()))
 }
 

@@ -19,6 +19,7 @@ CASES = pathlib.Path(__file__).resolve().parents[3] / "tests/conformance/cases"
 
 # The types that hold the elements' bits.
 BITS = {"f32": "<u4", "f16": "<u2", "bf16": "<u2", "i32": "<u4", "i64": "<u8", "u32": "<u4", "bool": "u1", "u8": "u1"}
+BITS |= {"f64": "<u8"}
 WILD = {
     "f32": "00000000 80000000 3f800000 bf800000 7f800000 ff800000 7fc00000 ffc12345 7f800001 00000001 80000001 007fffff"
     " 00800000 80800000 7f7fffff ff7fffff",

@@ -178,15 +178,42 @@ class FromDlpack(unittest.TestCase):
 
     def test_dtypes(self):
         memory = (ctypes.c_uint64 * 2)(1, 2)
-        for code, bits, dtype in [(0, 64, "i64"), (0, 32, "i32"), (1, 32, "u32"), (2, 16, "f16"), (4, 16, "bf16")]:
+        for code, bits, dtype in [(0, 64, "i64"), (0, 32, "i32"), (1, 32, "u32"), (2, 16, "f16"), (4, 16, "bf16"), (2, 64, "f64")]:
             producer = Producer(memory, [2], code=code, bits=bits)
             self.assertEqual(adead.from_dlpack(producer).dtype, dtype)
             self.assertEqual(producer.deleted, 1)
-        for code, bits, lanes in [(2, 64, 1), (0, 8, 1), (2, 32, 4), (5, 64, 1)]:
+        for code, bits, lanes in [(2, 128, 1), (0, 8, 1), (2, 32, 4), (5, 64, 1)]:
             producer = Producer(memory, [1], code=code, bits=bits, lanes=lanes)
             with self.assertRaises(adead.DtypeMismatchError):
                 adead.from_dlpack(producer)
             self.assertEqual(producer.deleted, 1)
+
+    def test_f64_is_kept_and_narrows_as_an_array_does(self):
+        memory = (ctypes.c_double * 3)(0.1, 5e-324, 2.0**53 + 2)
+
+        def take(read):
+            # The producer must live until its deleter was called.
+            producer = Producer(memory, [3], code=2, bits=64)
+            tensor = read(producer)
+            found = tensor.dtype, tensor.tolist()
+            del tensor
+            gc.collect()
+            self.assertEqual(producer.deleted, 1)
+            return found
+
+        exact = ("f64", list(memory))
+        self.assertEqual(take(adead.from_dlpack), exact)
+        self.assertEqual(take(lambda x: adead.from_dlpack(x, copy=True)), exact)
+        self.assertEqual(take(lambda x: adead.Tensor(x, "f64")), exact)
+        self.assertEqual(take(lambda x: adead.asarray(x, "f64", copy=False)), exact)
+        self.assertEqual(take(lambda x: adead.cast(x, "i64")), ("i64", [0, 0, 2**53 + 2]))
+        self.assertEqual(take(lambda x: adead.concat([x, adead.Tensor([0.5], "f64")])), ("f64", [*memory, 0.5]))
+        narrow = ("f32", [ctypes.c_float(value).value for value in memory])
+        self.assertEqual(take(adead.Tensor), narrow)
+        # Once for its dtype, and once for a copy.
+        producer = Producer(memory, [3], code=2, bits=64)
+        self.assertEqual(adead.asarray(producer).tolist(), narrow[1])
+        self.assertEqual(producer.deleted, 2)
 
     def test_what_is_refused_is_given_back(self):
         memory = floats(1, 2)
@@ -233,6 +260,12 @@ class ToDlpack(unittest.TestCase):
                 tensor = adead.Tensor.zeros(shape, dtype)
                 same = adead.from_dlpack(tensor)
                 self.assertEqual((same.dtype, same.shape, same.tobytes()), (dtype, shape, tensor.tobytes()))
+
+    def test_f64_keeps_its_bits(self):
+        tensor = adead.Tensor([0.1, -0.0, 5e-324, float("inf")], "f64")
+        for options in ({}, {"copy": True}):
+            same = adead.from_dlpack(tensor, **options)
+            self.assertEqual((same.dtype, same.tobytes()), ("f64", tensor.tobytes()))
 
     def test_host_buffers(self):
         buffer = adead.Context("cpu").buffer([1.0, 2.0])
@@ -292,6 +325,16 @@ class WithNumpy(unittest.TestCase):
         gc.collect()
         self.assertIsNone(watched())
 
+    def test_f64(self):
+        tensor = adead.Tensor([0.1, 1 / 3], "f64")
+        array = numpy.from_dlpack(tensor)
+        self.assertEqual((array.dtype, array.tolist()), (numpy.float64, [0.1, 1 / 3]))
+        source = numpy.array([[0.1, 5e-324], [1e300, -0.0]])
+        back = adead.from_dlpack(source)
+        self.assertEqual((back.dtype, back.tobytes()), ("f64", source.tobytes()))
+        self.assertEqual(numpy.asarray(back).ctypes.data, source.ctypes.data)
+        self.assertEqual(adead.from_dlpack(source.T).tolist(), source.T.tolist())
+
     def test_transposed(self):
         source = numpy.arange(6, dtype=numpy.float32).reshape(2, 3).T
         self.assertEqual(adead.from_dlpack(source).tolist(), source.tolist())
@@ -300,7 +343,7 @@ class WithNumpy(unittest.TestCase):
 @unittest.skipUnless(torch, "PyTorch is not installed")
 class WithTorch(unittest.TestCase):
     def test_there_and_back(self):
-        for dtype, name in [("f32", "float32"), ("f16", "float16"), ("bf16", "bfloat16"), ("i64", "int64"), ("i32", "int32")]:
+        for dtype, name in [("f32", "float32"), ("f16", "float16"), ("bf16", "bfloat16"), ("f64", "float64"), ("i64", "int64"), ("i32", "int32")]:
             tensor = adead.Tensor([[1, 2, 3], [4, 5, 6]], dtype)
             there = torch.from_dlpack(tensor)
             self.assertEqual((there.dtype, there.tolist()), (getattr(torch, name), tensor.tolist()))

@@ -199,7 +199,7 @@ def test_what_is_executed_is_compiled_once(ctx):
         (lambda p: p.reshape(5), adead.ShapeMismatchError, "6"),
         (lambda p: p.reshape(-6), adead.InvalidArgumentError, "-6"),
         (lambda p: p.input((2, -1)), adead.InvalidArgumentError, "-1"),
-        (lambda p: p.input((2,), "f64"), adead.InvalidArgumentError, "f64"),
+        (lambda p: p.input((2,), "f65"), adead.InvalidArgumentError, "f65"),
         (lambda p: p.output(), adead.InvalidArgumentError, "input"),
         (lambda p: p.execute(), adead.InvalidArgumentError, "input"),
         (lambda p: p.add(adead.Context("cpu").pipeline().input(3).value), adead.InvalidArgumentError, "another"),

@@ -53,8 +53,8 @@ def test_integers_must_fit():
         adead.Tensor([2**32], "u32")
     with pytest.raises(adead.DtypeMismatchError):
         adead.Tensor([1.5], "i32")
-    with pytest.raises(adead.InvalidArgumentError, match="no dtype 'f64'"):
-        adead.Tensor([1.5], "f64")
+    with pytest.raises(adead.InvalidArgumentError, match="no dtype 'f65': expected .* or f64"):
+        adead.Tensor([1.5], "f65")
     with pytest.raises(OverflowError):
         adead.Tensor([2**63])
 
@@ -66,17 +66,18 @@ def test_lists_that_contain_themselves():
         adead.Tensor(endless)
 
 
-@pytest.mark.parametrize("dtype", ["f32", "f16", "i32", "i64", "u32"])
+@pytest.mark.parametrize("dtype", ["f32", "f16", "f64", "i32", "i64", "u32"])
 def test_numpy_in_and_out_without_a_copy(dtype):
-    names = {"f32": "float32", "f16": "float16", "i32": "int32", "i64": "int64", "u32": "uint32"}
+    names = {"f32": "float32", "f16": "float16", "f64": "float64", "i32": "int32", "i64": "int64", "u32": "uint32"}
     a = numpy.arange(24, dtype=names[dtype]).reshape(2, 3, 4)
-    t = adead.asarray(a)
+    # Without the dtype, float64 would become f32.
+    t = adead.asarray(a, dtype)
     assert (t.dtype, t.shape) == (dtype, (2, 3, 4))
     back = numpy.asarray(t)
     assert back.dtype == a.dtype and (back == a).all()
     assert back.ctypes.data == a.ctypes.data
     assert not back.flags.writeable
-    assert numpy.asarray(adead.Tensor(a)).ctypes.data != a.ctypes.data
+    assert numpy.asarray(adead.Tensor(a, dtype)).ctypes.data != a.ctypes.data
     assert t.tobytes() == a.tobytes()
 
 
@@ -453,8 +454,7 @@ def test_dtypes_by_numpys_names():
     assert adead.cast(x, dtype=numpy.dtype("uint32")).dtype == "u32" and x.argmax(dtype=numpy.int32).dtype == "i32"
     assert adead.Tensor.zeros(2, numpy.int32).dtype == "i32" == adead.asarray([1], numpy.int32).dtype
     assert adead.Tensor.frombytes(b"abcd", numpy.float32, 1).size == 1
-    with pytest.raises(TypeError, match="float64: adead computes in f32"):
-        adead.Tensor([1.0], dtype=numpy.float64)
+    assert adead.Tensor([1.0], dtype=numpy.float64).dtype == "f64"
     for wrong in (numpy.int8, dict, 5, numpy.dtype("complex64")):
         with pytest.raises(TypeError, match="pass a name"):
             adead.Tensor([1.0], dtype=wrong)
@@ -474,8 +474,7 @@ def test_float64_narrows_to_the_nearest_f32():
     assert (x + wide[:1]).tobytes() == (wide[:1] + x).tobytes() == (x + expected[:1]).tobytes()
     assert adead.relu(wide[:1]).tobytes() == adead.relu(expected[:1]).tobytes()
     assert adead.Tensor(wide[:1], dtype="f16").dtype == "f16" and adead.Tensor(numpy.zeros((0, 3))).shape == (0, 3)
-    with pytest.raises(adead.DtypeMismatchError, match="astype"):
-        adead.Tensor(wide, dtype="i64")
+    assert adead.Tensor(wide[1:], dtype="i64").tolist() == [[2**63 - 1, -(2**63), 0, 0]]
     with pytest.raises(adead.InvalidArgumentError, match="float64"):
         adead.asarray(wide, copy=False)
 
@@ -553,7 +552,7 @@ def test_arguments():
         (lambda x: x.softmax(7), adead.InvalidArgumentError, "axis"),
         (lambda x: x.softmax(0.5), adead.InvalidArgumentError, "axis is '0.5'; it must be one integer"),
         (lambda x: x.softmax("x"), adead.InvalidArgumentError, "axis is 'x'; it must be one integer"),
-        (lambda x: x.cast("f64"), adead.InvalidArgumentError, "no dtype 'f64'"),
+        (lambda x: x.cast("f65"), adead.InvalidArgumentError, "no dtype 'f65'"),
         (lambda x: x.sum(keepdim=3), adead.InvalidArgumentError, "keepdim is '3'; it must be 0 or 1"),
         (lambda x: x.transpose([0, 0]), adead.InvalidArgumentError, "perm"),
         (lambda x: x.softmax(object()), TypeError, "axis can't be a object"),

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from ._dtypes import finfo as finfo
     from ._dtypes import float16 as float16
     from ._dtypes import float32 as float32
+    from ._dtypes import float64 as float64
     from ._dtypes import iinfo as iinfo
     from ._dtypes import int32 as int32
     from ._dtypes import int64 as int64
@@ -133,7 +134,7 @@ if TYPE_CHECKING:
     __all__ += ["DataLoader", "Stage", "overlap", "pi", "e", "inf", "nan", "newaxis"]
     __all__ += ["arange", "astype", "empty", "empty_like", "eye", "full", "full_like", "linspace", "meshgrid"]
     __all__ += ["ones", "ones_like", "tril", "triu", "zeros", "zeros_like"]
-    __all__ += ["DType", "bfloat16", "bool_", "finfo", "float16", "float32", "iinfo", "int32", "int64"]
+    __all__ += ["DType", "bfloat16", "bool_", "finfo", "float16", "float32", "float64", "iinfo", "int32", "int64"]
     __all__ += ["isdtype", "uint32", "uint8", "can_cast", "result_type", "copysign", "logaddexp", "signbit"]
     __all__ += ["einsum"]
     __all__ += ["all", "any", "argsort", "ceil", "clip", "count_nonzero", "diff", "floor_divide", "isfinite", "isinf"]
@@ -154,7 +155,9 @@ else:
             "arange astype empty empty_like eye full full_like linspace meshgrid ones ones_like tril triu "
             "zeros zeros_like"
         ),
-        "_dtypes": "DType bfloat16 bool_ can_cast finfo float16 float32 iinfo int32 int64 isdtype result_type uint32 uint8",
+        "_dtypes": (
+            "DType bfloat16 bool_ can_cast finfo float16 float32 float64 iinfo int32 int64 isdtype result_type uint32 uint8"
+        ),
         "_einsum": "einsum",
         "_math": (
             "all any argsort ceil clip copysign count_nonzero diff divide floor_divide isfinite isinf isnan log10 log2 logaddexp "

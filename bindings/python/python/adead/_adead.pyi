@@ -151,7 +151,7 @@ BLOCK_FORMATS: Final[tuple[str, ...]]
 STATUSES: Final[tuple[str, ...]]
 _LOG_LEVEL: Final[int | None]
 
-type _DType = Literal["f32", "f16", "bf16", "i32", "i64", "u32", "bool", "u8"]
+type _DType = Literal["f32", "f16", "bf16", "i32", "i64", "u32", "bool", "u8", "f64"]
 type _Family = Literal["matmul", "attention", "elementwise", "function", "reduction", "move"]
 type _Activation = Literal["none", "relu", "sigmoid", "tanh", "gelu_tanh", "gelu_erf", "silu"]
 type _BlockFormat = Literal["q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "q4_k", "q5_k", "q6_k"]
@@ -167,7 +167,7 @@ class _HasName(Protocol):
     @property
     def name(self) -> str: ...
 
-type _AnyDType = _DType | Literal["float32", "float16", "bfloat16", "int32", "int64", "uint32", "uint8", "bool_"] | type[Any] | _HasName
+type _AnyDType = _DType | Literal["float32", "float16", "bfloat16", "float64", "double", "d", "int32", "int64", "uint32", "uint8", "bool_"] | type[Any] | _HasName
 type _Path = str | PathLike[str]
 type _Number = float | int
 type _Index = SupportsIndex | builtins.slice | _Array | Sequence[Any] | None

@@ -10,6 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ._kinds import Axes, Shape, Values
 
+# The floats that operations compute on, in f32. f64 is only moved, compared and cast.
 FLOATS = ("f32", "f16", "bf16")
 
 
@@ -61,8 +62,15 @@ def permuted(x: Tensor, order: tuple[int, ...] | list[int]) -> Tensor:
 def floating(name: str, x: Tensor) -> Tensor:
     """Returns the tensor if its dtype is floating."""
     if x.dtype not in FLOATS:
-        raise DtypeMismatchError(f"{name}: computes on f32, f16 and bf16, not {x.dtype}; cast it first")
+        raise DtypeMismatchError(
+            f'{name}: computes on f32, f16 and bf16, not {x.dtype}; cast it first, as in x.astype("f32")'
+        )
     return x
+
+
+def is_float(x: Tensor) -> bool:
+    """Returns whether the dtype is floating: one that operations compute on, or f64."""
+    return x.dtype.kind == "f"
 
 
 def boolean(name: str, x: Tensor) -> Tensor:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from math import ceil
 from operator import index as whole
 
-from ._adead import InvalidArgumentError, ShapeMismatchError, Tensor, where
+from ._adead import InvalidArgumentError, ShapeMismatchError, Tensor, cast, where
 from ._common import dims_of, tensor
+from ._dtypes import float64
 from ._shapes import _counted as counted  # pyright: ignore[reportPrivateUsage]
 from ._shapes import broadcast_to, broadcast_arrays
 
@@ -26,7 +27,7 @@ def arange(start: Number, stop: Number | None = None, step: Number = 1, dtype: A
     """Returns start, start + step and so on, up to but without stop. A single number is the stop; the start is then 0.
     Ints become i64, floats f32.
 
-    Float element i is i·step + start, computed in f32.
+    Float element i is i·step + start, computed in f32; with dtype f64, in f64 by Python.
     """
     if stop is None:
         start, stop = 0, start
@@ -38,8 +39,20 @@ def arange(start: Number, stop: Number | None = None, step: Number = 1, dtype: A
         found = counted(count, first, by)
         return found if dtype is None else found.cast(dtype)
     count = max(0, ceil((float(stop) - float(start)) / float(step)))
+    if float64 == dtype:
+        return _doubles(count, float(step), float(start))
     found = counted(count).cast("f32") * float(step) + float(start)
     return found if dtype is None else found.cast(dtype)
+
+
+def _doubles(count: int, step: float, start: float, last: float | None = None) -> Tensor:
+    """Returns i·step + start as f64, which has no arithmetic of its own, with another last element if it is given."""
+    from array import array
+
+    found = array("d", (i * step + start for i in range(count)))
+    if last is not None:
+        found[-1] = last
+    return Tensor(found, float64)
 
 
 def linspace(
@@ -47,11 +60,14 @@ def linspace(
 ) -> Tensor:
     """Returns evenly spaced numbers from start to stop. The last one is stop, unless endpoint is False.
 
-    Element i is i·((stop − start) / n) + start, computed in f32; n is num − 1, or num without the endpoint.
+    Element i is i·((stop − start) / n) + start, computed in f32; n is num − 1, or num without the endpoint. With dtype
+    f64, it is computed in f64 by Python, as in NumPy.
     """
     count = _count("linspace", num)
     parts = count - 1 if endpoint else count
     step = (float(stop) - float(start)) / parts if parts > 0 else 0.0
+    if float64 == dtype:
+        return _doubles(count, step, float(start), float(stop) if endpoint and count > 1 else None)
     found = counted(count).cast("f32") * step + float(start)
     if endpoint and count > 1:
         # The last one is the stop itself, whatever the roundings before.
@@ -146,4 +162,7 @@ def astype(x: Array, /, dtype: AnyDType, *, copy: bool = True, device: None = No
     """Returns the values in another dtype. A float is rounded to the nearest value, ties to even. A float to an integer
     is rounded towards zero and saturates. ``copy`` has no effect, as tensors don't change; there is no ``device``.
     """
-    return tensor(x).cast(dtype)
+    if isinstance(x, (list, tuple, int, float)):
+        # Numbers become f64 at once, because f32 on the way would lose digits.
+        x = Tensor(x, float64 if float64 == dtype else None)
+    return cast(x, dtype)

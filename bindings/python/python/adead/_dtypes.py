@@ -21,11 +21,12 @@ _ALL = {
     "u32": ("uint32", 4, "u"),
     "bool": ("bool", 1, "b"),
     "u8": ("uint8", 1, "u"),
+    "f64": ("float64", 8, "f"),
 }
 _NAMES = (
     {name: own for own, (name, _, _) in _ALL.items()}
     | {own: own for own in _ALL}
-    | {"float": "f32", "int": "i64", "bool_": "bool"}
+    | {"float": "f32", "int": "i64", "bool_": "bool", "half": "f16", "double": "f64", "d": "f64"}
 )
 
 
@@ -96,9 +97,10 @@ int64: DType = DType("i64")
 uint32: DType = DType("u32")
 uint8: DType = DType("u8")
 bool_: DType = DType("bool")
+float64: DType = DType("f64")
 
 # In the order of the core's numbers, for Tensor.dtype.
-IN_ORDER = (float32, float16, bfloat16, int32, int64, uint32, bool_, uint8)
+IN_ORDER = (float32, float16, bfloat16, int32, int64, uint32, bool_, uint8, float64)
 
 _KINDS = {
     "bool": "b",
@@ -168,9 +170,9 @@ class finfo:
     def __init__(self, dtype: AnyDType | Tensor) -> None:
         self.dtype: DType = _of(dtype)
         # Bits of the significand, and the largest exponent.
-        sizes = {"f32": (23, 127), "f16": (10, 15), "bf16": (7, 127)}
+        sizes = {"f32": (23, 127), "f16": (10, 15), "bf16": (7, 127), "f64": (52, 1023)}
         if self.dtype not in sizes:
-            raise InvalidArgumentError(f"finfo: {self.dtype} is no floating dtype: expected f32, f16 or bf16")
+            raise InvalidArgumentError(f"finfo: {self.dtype} is no floating dtype: expected f32, f16, bf16 or f64")
         digits, exponent = sizes[str(self.dtype)]
         self.bits: int = 8 * self.dtype.itemsize
         self.eps: float = 2.0**-digits

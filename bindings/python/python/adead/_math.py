@@ -6,7 +6,7 @@ from math import prod
 
 from . import _adead as core
 from ._adead import InvalidArgumentError, ShapeMismatchError, Tensor, where
-from ._common import FLOATS, axes_of, axis_of, boolean, floating, reduced, tensor
+from ._common import axes_of, axis_of, boolean, floating, is_float, reduced, tensor
 from ._shapes import broadcast_arrays, flip, moveaxis
 
 TYPE_CHECKING = False
@@ -76,7 +76,7 @@ def _real(x: Any) -> Any:
     if isinstance(x, (int, float)):
         return float(x)
     x = tensor(x)
-    return x if x.dtype in FLOATS else x.cast("f32")
+    return x if is_float(x) else x.cast("f32")
 
 
 def floor_divide(x: Array | Number, y: Array | Number) -> Tensor:
@@ -84,7 +84,7 @@ def floor_divide(x: Array | Number, y: Array | Number) -> Tensor:
     rounded first; NumPy's is exact.
     """
     found = core.div(x, y)
-    return core.floor(found) if found.dtype in FLOATS else found
+    return core.floor(found) if is_float(found) else found
 
 
 def remainder(x: Array | Number, y: Array | Number) -> Tensor:
@@ -92,7 +92,7 @@ def remainder(x: Array | Number, y: Array | Number) -> Tensor:
     NumPy's result is exact. With an infinite y, a finite x of the same sign stays as it is.
     """
     found = core.sub(x, core.mul(floor_divide(x, y), y))
-    if found.dtype not in FLOATS or (isinstance(y, (int, float)) and abs(y) < float("inf")):
+    if not is_float(found) or (isinstance(y, (int, float)) and abs(y) < float("inf")):
         return found
     a, b = (tensor(of).cast(found.dtype) for of in (x, y))
     apart = logical_and(a != 0, (a < 0) != (b < 0))
@@ -102,13 +102,13 @@ def remainder(x: Array | Number, y: Array | Number) -> Tensor:
 def ceil(x: Array) -> Tensor:
     """Returns the smallest integer ≥ x for each element. Integers stay as they are."""
     x = tensor(x)
-    return core.neg(core.floor(core.neg(x))) if x.dtype in FLOATS else x
+    return core.neg(core.floor(core.neg(x))) if is_float(x) else x
 
 
 def trunc(x: Array) -> Tensor:
     """Returns the integer part of each element, towards zero. Integers stay as they are."""
     x = tensor(x)
-    if x.dtype not in FLOATS:
+    if not is_float(x):
         return x
     return where(x < 0, ceil(x), core.floor(x))
 
@@ -116,7 +116,7 @@ def trunc(x: Array) -> Tensor:
 def sign(x: Array) -> Tensor:
     """Returns −1, 0 or 1 for each element; NaN stays NaN."""
     x = tensor(x)
-    if x.dtype in FLOATS:
+    if is_float(x):
         return where(x > 0, 1.0, where(x < 0, -1.0, x + 0.0))
     return core.sub((x > 0).cast(x.dtype), (x < 0).cast(x.dtype))
 
@@ -181,13 +181,14 @@ def isnan(x: Array) -> Tensor:
 def isinf(x: Array) -> Tensor:
     """Returns whether each element is infinite."""
     x = tensor(x)
-    return abs(x) == float("inf") if x.dtype in FLOATS else core.not_equal(x, x)
+    # Comparisons alone, which f64 has too.
+    return logical_or(x == float("inf"), x == -float("inf")) if is_float(x) else core.not_equal(x, x)
 
 
 def isfinite(x: Array) -> Tensor:
     """Returns whether each element is neither infinite nor NaN."""
     x = tensor(x)
-    return abs(x) < float("inf") if x.dtype in FLOATS else core.equal(x, x)
+    return logical_and(x < float("inf"), x > -float("inf")) if is_float(x) else core.equal(x, x)
 
 
 def logical_not(x: Array) -> Tensor:
@@ -309,7 +310,7 @@ def vecdot(x: Array, y: Array, *, axis: int = -1) -> Tensor:
     a, b = broadcast_arrays(x, y)
     at = axis_of("vecdot", axis, a.ndim)
     a, b = moveaxis(a, at, -1), moveaxis(b, at, -1)
-    if a.dtype not in FLOATS:
+    if not is_float(a):
         return (a * b).sum(axis=-1).cast(a.dtype)
     return core.matmul(a.reshape(*a.shape[:-1], 1, a.shape[-1]), b.reshape(*b.shape, 1)).reshape(a.shape[:-1])
 

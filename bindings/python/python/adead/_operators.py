@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from . import _math as math
 from ._adead import DtypeMismatchError, Tensor
+from ._common import is_float
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ def _known(other: Any) -> bool:
 
 def _wide(x: Any) -> Any:
     """Returns integers and bools as f32, as the other operators do if the other operand is a float."""
-    return x.cast("f32") if isinstance(x, Tensor) and x.dtype not in ("f32", "f16", "bf16") else x
+    return x.cast("f32") if isinstance(x, Tensor) and not is_float(x) else x
 
 
 def _divided(function: Any, x: Any, y: Any, other: Any) -> Tensor:

@@ -138,7 +138,7 @@ class DataLoader(_Ahead[_T]):
 
 # The core's names for the buffer protocol's formats. The size of longs, ``l``, depends on the machine.
 _DTYPES = {"f": "f32", "e": "f16", "i": "i32", "I": "u32", "q": "i64"}
-_SIZES = {"f32": 4, "f16": 2, "bf16": 2, "i32": 4, "u32": 4, "i64": 8, "bool": 1, "u8": 1}
+_SIZES = {"f32": 4, "f16": 2, "bf16": 2, "i32": 4, "u32": 4, "i64": 8, "bool": 1, "u8": 1, "f64": 8}
 
 
 def _described(batch: object) -> "tuple[Tensor | memoryview | bytes, str, tuple[int, ...]]":

@@ -94,7 +94,7 @@ fn type_of(dtype: DType) -> DataType {
     let code = match dtype {
         DType::I32 | DType::I64 => 0,
         DType::U32 | DType::U8 => 1,
-        DType::F32 | DType::F16 => 2,
+        DType::F32 | DType::F16 | DType::F64 => 2,
         DType::BF16 => 4,
         DType::Bool => 6,
     };
