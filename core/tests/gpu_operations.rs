@@ -291,6 +291,25 @@ fn casts_between_all_dtypes() {
 }
 
 #[test]
+fn long_lines_of_integers() {
+    let Some(mut gpu) = Gpu::open() else { return };
+    let mut r = Random(12);
+    let mut check = |gpu: &mut Gpu, dtype: DType, dims: &[usize], axis: Axis| {
+        let x = [Some(bits(&mut r, dtype, dims))];
+        for op in [Op::Sum, Op::Prod, Op::Max, Op::Min, Op::Argmax, Op::Argmin] {
+            gpu.check(&format!("{dtype}{dims:?}"), op, &Attrs { axis, ..Attrs::default() }, &x, &[0]);
+        }
+    };
+    for dtype in [DType::I32, DType::I64, DType::U32, DType::U8, DType::Bool] {
+        check(&mut gpu, dtype, &[3, 16_385], Axis::At(1));
+        check(&mut gpu, dtype, &[50_001, 2], Axis::At(0));
+        check(&mut gpu, dtype, &[2_200_003], Axis::All);
+    }
+    // More rounds than some drivers let a loop have, if one workgroup had all elements.
+    check(&mut gpu, DType::U8, &[1 << 24], Axis::All);
+}
+
+#[test]
 fn moves_of_every_element_size() {
     let Some(mut gpu) = Gpu::open() else { return };
     let mut r = Random(7);

@@ -6,11 +6,12 @@ typedef long long long64;
 
 struct Arguments {
     const void *x;
-    // arithmetic: the second operand; of an operation of one operand, it is x.
+    // arithmetic: the second operand; of an operation of one operand, it is x. fold: NULL, or the places in each line that are looked at.
     const void *other;
     void *y;
-    // arithmetic: the table, for x, other and other.
-    const void *outer;
+    // arithmetic: the table, for x, other and other. fold: how many places a line has at other.
+    ulong64 outer;
+    // fold: the parts of a line, each of which has a result.
     uint rank;
     // The operation's number.
     uint op;
@@ -18,7 +19,7 @@ struct Arguments {
     uint n;
     // fold: elements of a line, and from one to the next.
     uint rows, inner;
-    // fold: 1 if a block of threads has one line; the words of a result that is an index, or 0.
+    // fold: 1 if a block of threads has one part; the words of a result that is an index, or 0.
     uint together, words;
 };
 
@@ -109,7 +110,7 @@ INLINE Found joined(const uint op, const Found &a, const Found &b) {
     return is_b ? b : a;
 }
 
-// A line of `rows` elements, which are `inner` apart, by a thread or, if together is 1, by a block of threads.
+// A part of a line of `rows` elements, which are `inner` apart, by a thread or, if together is 1, by a block of threads.
 extern "C" __global__ void __launch_bounds__(256) fold(const Arguments s, const Choice c, TABLE t) {
     begin();
 #ifdef __CUDA_ARCH__
@@ -118,14 +119,18 @@ extern "C" __global__ void __launch_bounds__(256) fold(const Arguments s, const 
     Found *parts = reinterpret_cast<Found *>(pool);
 #endif
     bool together = s.together == 1;
-    uint line = together ? blockIdx.x : blockIdx.x * 256 + threadIdx.x;
+    uint part = together ? blockIdx.x : blockIdx.x * 256 + threadIdx.x;
     Found found = {s.op == OP_PROD ? 1ull : 0ull, NOWHERE};
-    if (line < s.n) {
-        uint outer = line / s.inner;
+    if (part < s.n) {
+        uint line = part / s.rank, outer = line / s.inner;
         size_t first = size_t(outer) * s.rows * s.inner + (line - outer * s.inner);
+        uint most = (s.rows - 1) / s.rank + 1, start = (part - line * s.rank) * most;
+        const uint *chosen = static_cast<const uint *>(s.other);
+        uint count = chosen ? uint(s.outer) : min(s.rows - start, most);
 #pragma unroll 1
-        for (uint k = together ? threadIdx.x : 0; k < s.rows; k += together ? 256 : 1) {
-            found = joined(s.op, found, {integer(c.kind, s.x, first + size_t(k) * s.inner), k});
+        for (uint k = together ? threadIdx.x : 0; k < count; k += together ? 256 : 1) {
+            uint row = chosen ? chosen[size_t(line) * count + k] : start + k;
+            found = joined(s.op, found, {integer(c.kind, s.x, first + size_t(row) * s.inner), row});
         }
     }
     if (together) {
@@ -142,14 +147,14 @@ extern "C" __global__ void __launch_bounds__(256) fold(const Arguments s, const 
             return;
         }
     }
-    if (line >= s.n) {
+    if (part >= s.n) {
         return;
     }
     if (s.words == 0) {
-        store_integer(c.kind, s.y, line, found.value);
+        store_integer(c.kind, s.y, part, found.value);
     } else if (s.words == 1) {
-        static_cast<uint *>(s.y)[line] = uint(found.place);
+        static_cast<uint *>(s.y)[part] = uint(found.place);
     } else {
-        static_cast<ulong64 *>(s.y)[line] = found.place;
+        static_cast<ulong64 *>(s.y)[part] = found.place;
     }
 }

@@ -17,11 +17,13 @@ layout(local_size_x = 256) in;
 
 layout(push_constant, scalar) uniform Push {
     uvec2 x;
-    // arithmetic: the second operand; of an operation of one operand, it is x.
+    // arithmetic: the second operand; of an operation of one operand, it is x. fold: 0, or the places in each line that are looked at.
     uvec2 other;
     uvec2 y;
     // arithmetic: for each axis, from the last to the first, its size and the elements between neighbours of x, other and other.
+    // fold: how many places a line has at other.
     uvec2 outer;
+    // fold: the parts of a line, each of which has a result.
     uint rank;
     // The operation's number.
     uint op;
@@ -30,7 +32,7 @@ layout(push_constant, scalar) uniform Push {
     // fold: elements of a line, and from one to the next.
     uint rows;
     uint inner;
-    // fold: 1 if a workgroup has one line; the words of a result that is an index, or 0.
+    // fold: 1 if a workgroup has one part; the words of a result that is an index, or 0.
     uint together;
     uint words;
 };
@@ -166,20 +168,24 @@ void join(inout uvec2 found, inout uint place, const uvec2 v, const uint at_) {
     }
 }
 
-// A line of `rows` elements, which are `inner` apart, by a thread or, if together is 1, by a workgroup.
+// A part of a line of `rows` elements, which are `inner` apart, by a thread or, if together is 1, by a workgroup.
 void fold() {
-    uint thread = gl_LocalInvocationIndex, start = 0u, apart = 1u, line = gl_WorkGroupID.x * 256u + thread;
+    uint thread = gl_LocalInvocationIndex, start = 0u, apart = 1u, part = gl_WorkGroupID.x * 256u + thread;
     if (together == 1u) {
-        line = gl_WorkGroupID.x;
+        part = gl_WorkGroupID.x;
         start = thread;
         apart = 256u;
     }
     uvec2 found = uvec2(op == OP_PROD ? 1u : 0u, 0u);
     uint place = NOWHERE;
-    if (line < n) {
-        uint outer_line = line / inner, first = outer_line * rows * inner + (line - outer_line * inner);
-        for (uint k = start; k < rows; k += apart) {
-            join(found, place, integer(x, first + k * inner), k);
+    if (part < n) {
+        uint line = part / rank, outer_line = line / inner, first = outer_line * rows * inner + (line - outer_line * inner);
+        uint most = (rows - 1u) / rank + 1u, begin = (part - line * rank) * most;
+        bool chosen = other != uvec2(0u);
+        uint count = chosen ? outer.x : min(rows - begin, most);
+        for (uint k = start; k < count; k += apart) {
+            uint row = chosen ? load_word(other, line * count + k) : begin + k;
+            join(found, place, integer(x, first + row * inner), row);
         }
     }
     if (together == 1u) {
@@ -197,15 +203,15 @@ void fold() {
             return;
         }
     }
-    if (line >= n) {
+    if (part >= n) {
         return;
     }
     if (words == 0u) {
-        store_integer(line, stored(found));
+        store_integer(part, stored(found));
     } else if (words == 1u) {
-        store_word(y, line, place);
+        store_word(y, part, place);
     } else {
-        Word2(at(y, line, 3u)).v = uvec2(place, 0u);
+        Word2(at(y, part, 3u)).v = uvec2(place, 0u);
     }
 }
 

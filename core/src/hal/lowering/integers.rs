@@ -11,8 +11,8 @@ use crate::ops::{Gives, Lines, Op, OpKind, Reduced};
 const ARITHMETIC: u32 = 0;
 const FOLD: u32 = 1;
 
-/// Lines of at least so many elements have a workgroup each, shorter ones a thread.
-const LONG: usize = 128;
+/// Parts of lines of at least so many elements have a workgroup each, shorter ones a thread.
+const LONG: u32 = 128;
 
 /// Encodes an operation on integers or bools.
 #[inline(never)]
@@ -39,11 +39,56 @@ pub fn run(encoder: &mut dyn Encoder, op: Op, call: &Call<'_>) -> Result<()> {
         Some(Gives::Index) => 1,
         _ => 0,
     };
-    let long = rows >= LONG;
-    let push: [u32; 15] =
-        packed(&[from, 0, y.address, 0], &[0, op as u32, n, rows as u32, inner as u32, long.into(), words]);
-    let groups = if long { n } else { n.div_ceil(256) };
-    encoder.dispatch(Kernels::Integers, &[FOLD, x.dtype as u32], &push, [groups, 1, 1])
+    let fold = Fold { op, dtype: x.dtype, from, rows: rows as u32, inner: inner as u32 };
+    let parts = fold.rows.div_ceil(PART).max(1);
+    if parts == 1 {
+        return fold.encode(encoder, 1, [0, 0], n, y.address, words);
+    }
+    if words == 0 {
+        // The results of all parts of a line are a line of their own.
+        let found = encoder.scratch(x.dtype.size() as u64 * u64::from(n) * u64::from(parts))?;
+        fold.encode(encoder, parts, [0, 0], n * parts, found, 0)?;
+        return Fold { from: found, rows: parts, inner: 1, ..fold }.encode(encoder, 1, [0, 0], n, y.address, 0);
+    }
+    let places = encoder.scratch(4 * u64::from(n) * u64::from(parts))?;
+    fold.encode(encoder, parts, [0, 0], n * parts, places, 1)?;
+    fold.encode(encoder, 1, [places, parts.into()], n, y.address, words)
+}
+
+/// The most elements of a line that one workgroup reduces: some 64 by each thread. Drivers that run kernels on the processor end
+/// loops of more than 65,535 rounds.
+const PART: u32 = 1 << 14;
+
+/// A reduction of lines of `rows` elements, which are `inner` apart.
+#[derive(Clone, Copy)]
+struct Fold {
+    op: Op,
+    dtype: DType,
+    from: u64,
+    rows: u32,
+    inner: u32,
+}
+
+impl Fold {
+    /// Divides each line into parts and stores a result for each part, `n` in all, at `to`: a value, or a place of that many
+    /// words. `chosen` is the address of the places that are looked at, and how many a line has; 0 to look at all.
+    fn encode(
+        &self,
+        encoder: &mut dyn Encoder,
+        parts: u32,
+        chosen: [u64; 2],
+        n: u32,
+        to: u64,
+        words: u32,
+    ) -> Result<()> {
+        let count = if chosen[0] == 0 { self.rows.div_ceil(parts) } else { chosen[1] as u32 };
+        let together = count >= LONG;
+        let groups = if together { n } else { n.div_ceil(256) };
+        let addresses = [self.from, chosen[0], to, chosen[1]];
+        let numbers = [parts, self.op as u32, n, self.rows, self.inner, together.into(), words];
+        let push: [u32; 15] = packed(&addresses, &numbers);
+        encoder.dispatch(Kernels::Integers, &[FOLD, self.dtype as u32], &push, [groups, 1, 1])
+    }
 }
 
 #[cfg(test)]
