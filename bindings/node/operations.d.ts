@@ -76,6 +76,7 @@ export type DType =
   | 'u32'
   | 'bool'
   | 'u8'
+  | 'f64'
 
 /** Operations with similar costs. */
 export type Family =
