@@ -2178,7 +2178,7 @@ adead_status adead_safetensors_dims(const adead_safetensors *file,
                                     const size_t **dims,
                                     size_t *rank);
 
-/// Reads a tensor as f32; f16 and bf16 are widened. `invalid_argument` if there is no tensor of that name,
+/// Reads a tensor as f32; f16 and bf16 are widened, f64 is rounded. `invalid_argument` if there is no tensor of that name,
 /// `shape_mismatch` if its dimensions differ from `dims`, `dtype_mismatch` for other dtypes, `io` if it can't be read.
 ADEAD_API
 adead_status adead_safetensors_tensor(const adead_safetensors *file,

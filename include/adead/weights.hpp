@@ -54,7 +54,7 @@ class Weights {
     return detail::done(status, status ? std::vector<std::size_t>() : std::vector<std::size_t>(dims, dims + rank));
   }
 
-  /// Reads a tensor as f32; f16 and bf16 are widened. invalid_argument if there is no tensor of that name,
+  /// Reads a tensor as f32; f16 and bf16 are widened, f64 is rounded. invalid_argument if there is no tensor of that name,
   /// shape_mismatch if its dimensions differ, dtype_mismatch for other elements, io if it can't be read.
   Returned<Tensor> tensor(const Context &ctx, Text name, Array<std::size_t> dims) const {
     return detail::made<Tensor>(ctx.shared(), adead_safetensors_tensor, get(), name.get(), dims.data(), dims.size());

@@ -96,7 +96,7 @@ pub unsafe extern "C" fn adead_safetensors_dims(
     })
 }
 
-/// Reads a tensor as f32; f16 and bf16 are widened. `invalid_argument` if there is no tensor of that name,
+/// Reads a tensor as f32; f16 and bf16 are widened, f64 is rounded. `invalid_argument` if there is no tensor of that name,
 /// `shape_mismatch` if its dimensions differ from `dims`, `dtype_mismatch` for other dtypes, `io` if it can't be read.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_safetensors_tensor(

@@ -60,7 +60,7 @@ static void right(void) {
     adead_tensor_destroy(tensor);
   }
   FAILS(adead_safetensors_tensor(weights, name, dims, rank, &tensor), ADEAD_DTYPE_MISMATCH,
-        "has elements of U8; F32, F16 and BF16 are taken");
+        "has elements of U8; F32, F16, BF16 and F64 are taken");
   FAILS(adead_safetensors_name(weights, 4, &name), ADEAD_INVALID_ARGUMENT, "index is 4; there are 4 tensors");
   adead_safetensors_close(weights);
   write_header("{}", 2, 0);

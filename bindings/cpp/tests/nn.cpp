@@ -197,7 +197,7 @@ void files(const Context &ctx) {
   CHECK(OK(OK(found.tensor(ctx, "b", {2})).to_vector<float>()) == std::vector<float>{0, 0});
   CHECK(OK(OK(found.tensor(ctx, "c", {})).rank()) == 0 && OK(OK(found.tensor(ctx, "d", {0, 3})).bytes()).empty());
   const char *name = "\xc3\xa9\xf0\x9f\x8c\x8a\xe6\xb8\xaf\n";
-  FAILS(DtypeMismatch, dtype_mismatch, "has elements of U8; F32, F16 and BF16 are taken", found.tensor(ctx, name, {1}));
+  FAILS(DtypeMismatch, dtype_mismatch, "has elements of U8; F32, F16, BF16 and F64 are taken", found.tensor(ctx, name, {1}));
   CHECK(OK(Weights::open(file("{}", 0))).names().empty());
 
   const std::string one = entry("F32", "[2]", "[0,8]");

@@ -16,7 +16,7 @@ export class Weights {
   /** Returns a tensor's dimensions. `invalid_argument` if there is no tensor of that name. */
   dims(name: string): number[]
   /**
-   * Reads a tensor as f32; f16 and bf16 are widened. `invalid_argument` if there is no tensor of that name,
+   * Reads a tensor as f32; f16 and bf16 are widened, f64 is rounded. `invalid_argument` if there is no tensor of that name,
    * `shape_mismatch` if its dimensions differ, `dtype_mismatch` for other elements, `io` if it can't be read.
    */
   tensor(name: string, dims: readonly number[]): Tensor

@@ -147,7 +147,7 @@ test('odd files that are right', () => {
   assert.deepEqual(weights.tensor('b', [2]).toArray(), new Float32Array(2))
   assert.deepEqual(weights.tensor('c', []).dims, [])
   assert.deepEqual(weights.tensor('d', [0, 3]).dims, [0, 3])
-  const text = /odd\.safetensors: the tensor 'a' has elements of U8; F32, F16 and BF16 are taken/
+  const text = /odd\.safetensors: the tensor 'a' has elements of U8; F32, F16, BF16 and F64 are taken/
   throws('dtype_mismatch', text, () => weights.tensor('a', [1]))
   assert.deepEqual(new Weights(file({})).names(), [])
 })

@@ -47,7 +47,7 @@ impl PyWeights {
         Ok(PyTuple::new(py, self.0.dims(name)?)?)
     }
 
-    /// Reads a tensor as f32; f16 and bf16 are widened.
+    /// Reads a tensor as f32; f16 and bf16 are widened, f64 is rounded.
     ///
     /// ``InvalidArgumentError`` if there is no tensor of that name, ``ShapeMismatchError`` if its dimensions differ,
     /// ``DtypeMismatchError`` for other elements, ``IoError`` if it can't be read.

@@ -244,6 +244,10 @@ def test_moves_keep_every_bit():
     for name in ("stack", "concat"):
         assert same(getattr(adead, name)([x, x], axis=1), getattr(numpy, name)([a, a], axis=1))
     assert same(adead.concat([x, a]), numpy.concat([a, a])) and same(adead.concat([a, x]), numpy.concat([a, a]))
+    for mixed in ([x, a], [a, x]):
+        assert same(adead.stack(mixed), numpy.stack([a, a]))
+        assert all(same(part, a) for part in adead.broadcast_arrays(*mixed))
+    assert adead.stack([a, a]).dtype == "f32"
     assert same(adead.broadcast_to(wide([0.1]), (2, 2)), numpy.full((2, 2), 0.1)) and same(
         adead.tile(x, (2, 1, 1)), numpy.tile(a, (2, 1, 1))
     )

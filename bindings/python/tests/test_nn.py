@@ -149,7 +149,7 @@ def test_odd_files_that_are_right(tmp_path):
     assert weights.tensor("b", [2]).tolist() == [0.0, 0.0]
     assert weights.tensor("c", []).item() == 0.0
     assert weights.tensor("d", (0, 3)).shape == (0, 3)
-    with pytest.raises(adead.DtypeMismatchError, match="odd: the tensor 'a' has elements of U8; F32, F16 and BF16 are taken"):
+    with pytest.raises(adead.DtypeMismatchError, match="odd: the tensor 'a' has elements of U8; F32, F16, BF16 and F64 are taken"):
         weights.tensor("a", [1])
     assert nn.Weights(write(tmp_path / "none", {})).names() == []
 

@@ -71,12 +71,13 @@ fn weights_are_widened_and_checked_by_name_and_shape() {
             ("bf16", "BF16", &[1], vec![0x80, 0x3f]),
             // Behind ten bytes of halves: at an address that suits no f32, as the header's end may be, too.
             ("later", "F32", &[1], floats(&[0.5])),
+            ("f64", "F64", &[2], [0.1f64, 1e300].iter().flat_map(|value| value.to_le_bytes()).collect()),
             ("ids", "I64", &[1], vec![0; 8]),
             ("none", "F32", &[0, 3], vec![]),
         ],
     );
     let weights = Weights::open(&path).unwrap();
-    assert_eq!(weights.names(), ["bf16", "f16", "f32", "ids", "later", "none"]);
+    assert_eq!(weights.names(), ["bf16", "f16", "f32", "f64", "ids", "later", "none"]);
     assert!(weights.contains("f16") && !weights.contains("f17") && weights.dims("f32").unwrap() == [2, 2]);
     let bits = |name, dims: &[usize]| -> Vec<u32> {
         let tensor = weights.tensor(name, dims).unwrap();
@@ -86,13 +87,14 @@ fn weights_are_widened_and_checked_by_name_and_shape() {
     assert_eq!(bits("f32", &[2, 2]), [0x3f800000, 0x80000000, 0x00200000, 0x7f800000]);
     assert_eq!(bits("f16", &[3]), [0x3f800000, 0x33800000, 0xff800000]);
     assert_eq!((bits("bf16", &[1]), bits("later", &[1])), (vec![0x3f800000], vec![0x3f000000]));
+    assert_eq!(bits("f64", &[2]), [0.1f32.to_bits(), 0x7f800000]);
     assert!(bits("none", &[0, 3]).is_empty());
     let (status, text) = refused(weights.tensor("f32", &[4]));
     assert_eq!(status, Status::ShapeMismatch);
     assert!(text.ends_with("the tensor 'f32' is [2, 2]; it must be [4]"), "{text}");
     let (status, text) = refused(weights.tensor("f17", &[4]));
     assert_eq!(status, Status::InvalidArgument);
-    assert!(text.ends_with("the tensor 'f17' is not among the file's 6 tensors"), "{text}");
+    assert!(text.ends_with("the tensor 'f17' is not among the file's 7 tensors"), "{text}");
     let (status, text) = refused(weights.tensor("ids", &[1]));
     assert_eq!(status, Status::DtypeMismatch);
     assert!(text.contains("I64"), "{text}");

@@ -82,7 +82,7 @@ test "odd files that are right" {
     }
     const name = "\xc3\xa9\xf0\x9f\x8c\x8a\xe6\xb8\xaf\n";
     try std.testing.expectError(error.DtypeMismatch, weights.tensor(ctx, name, &.{1}));
-    try expect(std.mem.endsWith(u8, adead.lastError(), "has elements of U8; F32, F16 and BF16 are taken"));
+    try expect(std.mem.endsWith(u8, adead.lastError(), "has elements of U8; F32, F16, BF16 and F64 are taken"));
 
     const empty = try File.init("{}", 0);
     defer empty.deinit();

@@ -8,6 +8,8 @@ from ._adead import DtypeMismatchError, InvalidArgumentError, Tensor, asarray
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from ._kinds import Axes, Shape, Values
 
 # The floats that operations compute on, in f32. f64 is only moved, compared and cast.
@@ -17,6 +19,14 @@ FLOATS = ("f32", "f16", "bf16")
 def tensor(x: Values) -> Tensor:
     """Returns a tensor of a tensor, an array or numbers."""
     return x if type(x) is Tensor else asarray(x)
+
+
+def together(values: Iterable[Values]) -> list[Tensor]:
+    """Returns tensors that are used together: float64 arrays stay f64 beside an f64 tensor, and become f32 otherwise."""
+    given = list(values)
+    if not any(type(x) is Tensor and x.dtype == "f64" for x in given):
+        return [tensor(x) for x in given]
+    return [asarray(x, "f64") if str(getattr(x, "dtype", "")) == "float64" else tensor(x) for x in given]
 
 
 def dims_of(shape: Shape) -> tuple[int, ...]:

@@ -6,7 +6,7 @@ from math import prod
 from operator import index as whole
 
 from ._adead import InvalidArgumentError, ShapeMismatchError, Tensor, concat, embedding, where
-from ._common import axes_of, axis_of, dims_of, permuted, tensor
+from ._common import axes_of, axis_of, dims_of, permuted, tensor, together
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def broadcast_to(x: Array, shape: Shape) -> Tensor:
 
 def broadcast_arrays(*tensors: Array) -> list[Tensor]:
     """Returns all tensors in the shape that they broadcast to."""
-    given = [tensor(x) for x in tensors]
+    given = together(tensors)
     shape = broadcast_shapes(*(x.shape for x in given))
     return [broadcast_to(x, shape) for x in given]
 
@@ -129,7 +129,7 @@ def flatten(x: Array, /) -> Tensor:
 
 def stack(tensors: Sequence[Array], axis: int = 0) -> Tensor:
     """Joins tensors of the same shape along a new axis. ``ShapeMismatchError`` names two shapes that differ."""
-    given = [tensor(x) for x in tensors]
+    given = together(tensors)
     if not given:
         raise InvalidArgumentError("stack: pass at least one tensor")
     for x in given:

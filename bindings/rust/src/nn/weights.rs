@@ -98,7 +98,7 @@ impl Weights {
         Ok(&self.info(name)?.dims)
     }
 
-    /// Reads a tensor as f32; f16 and bf16 are widened. The f32 of a mapped file are not copied if they are aligned.
+    /// Reads a tensor as f32; f16 and bf16 are widened, f64 is rounded. The f32 of a mapped file are not copied if they are aligned.
     /// `invalid_argument` if there is no tensor of that name, `shape_mismatch` if its dimensions differ,
     /// `dtype_mismatch` for other elements, `io` if it can't be read.
     pub fn tensor(&self, name: &str, dims: &[usize]) -> Result<Tensor> {
@@ -116,8 +116,13 @@ impl Weights {
             "F32" => self.floats(self.bytes(name, info)?, dims),
             "F16" => halves(contract::f16_to_f32),
             "BF16" => halves(contract::bf16_to_f32),
+            "F64" => {
+                let bytes = self.bytes(name, info)?;
+                let number = |bytes: &[u8]| f64::from_le_bytes(bytes.try_into().unwrap_or_default());
+                Tensor::new(&bytes.chunks_exact(8).map(|it| number(it) as f32).collect::<Vec<f32>>(), dims)
+            }
             other => {
-                let text = format!("has elements of {other}; F32, F16 and BF16 are taken");
+                let text = format!("has elements of {other}; F32, F16, BF16 and F64 are taken");
                 Err(self.refused(Status::DtypeMismatch, name, &text))
             }
         }

@@ -67,7 +67,7 @@ pub const Weights = struct {
         return out[0..rank];
     }
 
-    /// Reads a tensor as f32; f16 and bf16 are widened. InvalidArgument if there is no tensor of that name,
+    /// Reads a tensor as f32; f16 and bf16 are widened, f64 is rounded. InvalidArgument if there is no tensor of that name,
     /// ShapeMismatch if its dimensions differ, DtypeMismatch for other elements, Io if it can't be read.
     pub fn tensor(self: Weights, ctx: Context, name: []const u8, shape: []const usize) Error!Tensor {
         return self.part(ctx, name, "", shape);
