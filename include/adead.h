@@ -6,7 +6,8 @@
  * Two layers. The simple API works on the caller's own float arrays: adead_init, adead_alloc, adead_matmul,
  * adead_softmax, adead_relu, adead_free, adead_shutdown. The object API has handles: a context (opened devices),
  * tensors, attributes, GPU buffers, kernels, streams and others, and one function for every operation. docs/c-api.md is the
- * guide, docs/operations.md lists the operations, docs/gpu.md is about GPUs.
+ * guide, docs/operations.md lists the operations, docs/gpu.md is about GPUs. They are at https://adead.github.io/adead/c-api.html,
+ * and so on.
  *
  * Rules, for every function:
  *

@@ -211,8 +211,8 @@ export declare class Context {
    */
   stream(highPriority?: boolean): Stream
   /**
-   * Starts recording the work of this context and its streams, on every thread: see docs/profile.md. `invalid_argument` if the context
-   * is being profiled already.
+   * Starts recording the work of this context and its streams, on every thread (https://adead.github.io/adead/profile.html).
+   * `invalid_argument` if the context is being profiled already.
    */
   profile(options?: ProfileOptions | undefined | null): Profile
 }
@@ -377,7 +377,7 @@ export declare class Pipeline {
   detach(): this
   /**
    * Records the gradients of the current value, which must have one element, such as a loss, with respect to values of this pipeline.
-   * The current value does not change. docs/training.md gives the rule of each operation.
+   * The current value does not change. https://adead.github.io/adead/training.html gives the rule of each operation.
    */
   gradients(values: readonly Value[]): Array<Value>
   /** Makes an earlier value of this pipeline the current value. */

@@ -7,7 +7,8 @@
  * in GGUF files. Trainers train networks on arrays; jobs train as a TOML file describes. Link with -ladead_models, which does not
  * need libadead. The rules, statuses and context options are those of adead.h. adead_models_last_error returns this library's
  * error texts.
- * docs/sentences.md, docs/text-generation.md and docs/training.md are the guides.
+ * docs/sentences.md, docs/text-generation.md and docs/training.md are the guides. They are at
+ * https://adead.github.io/adead/sentences.html, and so on.
  */
 
 #ifndef ADEAD_MODELS_H

@@ -97,8 +97,8 @@ export interface TextOptions {
 }
 
 /**
- * Options for generating text. By default the most likely token is taken each time. docs/text-generation.md describes the steps of
- * sampling.
+ * Options for generating text. By default the most likely token is taken each time. The steps of sampling:
+ * https://adead.github.io/adead/text-generation.html
  */
 export interface GenerateOptions {
   /** The most tokens of an answer; 512 by default. */
@@ -277,7 +277,7 @@ export function convert(model: string, file: string, options?: ConvertOptions | 
 /** Like `convert`, on another thread. */
 export function convertAsync(model: string, file: string, options?: ConvertOptions | null): Promise<string[]>
 
-/** A layer of a network. docs/training.md describes each one. */
+/** A layer of a network. https://adead.github.io/adead/training.html describes each one. */
 export type Layer =
   | 'relu'
   | 'gelu'
@@ -299,7 +299,7 @@ export type Network =
   | { kind: 'layers'; layers: readonly Layer[] }
   | { kind: 'gpt'; layers: number; heads: number; width: number; context: number; dropout?: number }
 
-/** An optimiser. docs/training.md lists the defaults. */
+/** An optimiser. https://adead.github.io/adead/training.html lists the defaults. */
 export interface Optimizer {
   kind: 'sgd' | 'adam' | 'adamw'
   /** The learning rate, above 0. */
@@ -520,8 +520,8 @@ export interface TrainOutcome {
 }
 
 /**
- * Runs a training job from a TOML file, which docs/training.md describes. `io` or `invalid_argument` if the job, its data or a checkpoint
- * can't be read or is malformed.
+ * Runs a training job from a TOML file (https://adead.github.io/adead/training.html). `io` or `invalid_argument` if the job, its
+ * data or a checkpoint can't be read or is malformed.
  */
 export function train(path: string, options?: TrainOptions | null): TrainOutcome
 /** Like `train`, on another thread. */

@@ -160,7 +160,7 @@ impl Pipeline {
     }
 
     /// Records the gradients of the current value, which must have one element, such as a loss, with respect to values of this pipeline.
-    /// The current value does not change. docs/training.md gives the rule of each operation.
+    /// The current value does not change. https://adead.github.io/adead/training.html gives the rule of each operation.
     #[napi(ts_args_type = "values: readonly Value[]", ts_return_type = "Array<Value>")]
     pub fn gradients(&self, env: Env, values: List<Of<Value>>) -> napi::Result<Vec<Value>> {
         guard(env, || {

@@ -134,8 +134,8 @@ pub struct ProfileDevice {
 
 #[napi]
 impl Context {
-    /// Starts recording the work of this context and its streams, on every thread: see docs/profile.md. `invalid_argument` if the context
-    /// is being profiled already.
+    /// Starts recording the work of this context and its streams, on every thread (https://adead.github.io/adead/profile.html).
+    /// `invalid_argument` if the context is being profiled already.
     #[napi]
     pub fn profile(&self, env: Env, options: Option<ProfileOptions>) -> napi::Result<Profile> {
         let records = options.and_then(|options| options.records).map_or(DEFAULT_RECORDS, |records| records.0);

@@ -133,7 +133,7 @@ fn meaning(info: &'static OpInfo, name: &str) -> &'static str {
         "step" => "the step on each axis, at least 1; None is 1",
         "before" => "the number of elements added before each axis; None is 0",
         "after" => "the number of elements added after each axis; None is 0",
-        _ => "see docs/operations.md",
+        _ => "see https://adead.github.io/adead/operations.html",
     }
 }
 
@@ -177,7 +177,7 @@ fn documentation(name: &str, op: Op, place: Place) -> String {
     if info.attrs.contains(&"keepdim") {
         text += "\n\nkeepdims: the same as keepdim.";
     }
-    text + "\n\nRaises ShapeMismatchError or DtypeMismatchError if operands don't fit. docs/operations.md has the rules."
+    text + "\n\nRaises ShapeMismatchError or DtypeMismatchError if operands don't fit. The rules: https://adead.github.io/adead/operations.html"
 }
 
 /// Adds the functions to the module and the methods to the classes.

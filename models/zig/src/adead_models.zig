@@ -2,6 +2,7 @@
 //!
 //! A thin layer over the C interface: errors are an error set, with the text in `lastError()`; texts and arrays are
 //! slices; `deinit` destroys. README.md is the guide. `c` is adead/models.h as the build system translates it.
+//! docs/NAME.md in comments is https://adead.github.io/adead/NAME.html.
 
 const std = @import("std");
 const shared = @import("shared");

@@ -1,9 +1,10 @@
 """Tensor operations and neural network layers with the same bits on every device.
 
 ``Tensor`` is a value, and a ``Context`` computes. Every operation is a function of this module, and a method of
-contexts and of tensors. ``GPU`` is the simple API for your own kernels. docs/operations.md describes the operations.
-``overlap`` processes batches on a device and overlaps copies with the work. ``DataLoader`` makes batches ahead.
-docs/overlap.md describes both. Functions with NumPy's names make, cut and join tensors, and ``random`` draws them.
+contexts and of tensors; https://adead.github.io/adead/operations.html describes them. ``GPU`` is the simple API for your
+own kernels. ``overlap`` processes batches on a device and overlaps copies with the work, and ``DataLoader`` makes
+batches ahead: https://adead.github.io/adead/overlap.html describes both. Functions with NumPy's names make, cut and join
+tensors, and ``random`` draws them.
 """
 
 from ._adead import *

@@ -1,8 +1,8 @@
 """Random tensors by Philox4x32-10: the same numbers in every process, on every device.
 
 ``rng = adead.random.default_rng(7)`` makes a generator. Draws are numbered from 0. Each element depends only on the
-seed, the number of its draw and its position (docs/contract.md, "Random tensors"). Logarithms, roots and cosines of
-normal numbers are operations, so they have the contract's bits.
+seed, the number of its draw and its position (https://adead.github.io/adead/contract.html, "Random tensors"). Logarithms,
+roots and cosines of normal numbers are operations, so they have the contract's bits.
 """
 
 from __future__ import annotations

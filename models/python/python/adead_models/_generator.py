@@ -20,7 +20,8 @@ Values: TypeAlias = numpy.typing.NDArray[numpy.float32]
 
 class Options(TypedDict, total=False):
     """Options for generating text: the keyword arguments of ``generate``, ``stream``, ``chat`` and ``chat_stream``. By default the
-    most likely token is taken each time, for at most 512 tokens. docs/text-generation.md describes the steps of sampling.
+    most likely token is taken each time, for at most 512 tokens. The steps of sampling:
+    https://adead.github.io/adead/text-generation.html
     """
 
     max_tokens: int

@@ -66,7 +66,7 @@ def train(
     patience: float = 300.0,
     progress: Callable[[Step | Epoch], object] | None = None,
 ) -> Outcome:
-    """Runs a training job from a TOML file, which docs/training.md describes.
+    """Runs a training job from a TOML file, which https://adead.github.io/adead/training.html describes.
 
     ``resume`` continues from the job's checkpoint, if it exists. ``epochs`` replaces the job's number of epochs. ``ranks`` and
     ``patience`` are as for ``Trainer.join``; None trains alone. ``progress`` receives each ``Step`` and each ``Epoch``; an

@@ -69,8 +69,8 @@ class Trainer:
     with every number of threads, and in every language.
 
     ``model`` is a list of layers, such as ``["flatten", {"linear": 256}, "relu", {"linear": 10}]``, or a dict like a job's
-    ``[model]``. ``optimizer`` is a dict like a job's ``[optimizer]``, such as ``{"kind": "adam", "rate": 0.001}``. docs/training.md
-    lists all layers and keys. ``input`` is the shape of a sample; omit it for a ``gpt``. ``loss`` is "cross_entropy", whose targets
+    ``[model]``. ``optimizer`` is a dict like a job's ``[optimizer]``, such as ``{"kind": "adam", "rate": 0.001}``.
+    https://adead.github.io/adead/training.html lists all layers and keys. ``input`` is the shape of a sample; omit it for a ``gpt``. ``loss`` is "cross_entropy", whose targets
     are classes (int64), "mse" or "binary_cross_entropy", whose targets are float32 and have the shape of the outputs. ``batch`` is
     the number of samples in a step. ``shards`` is the number of parts of a batch, whose gradients are added in a tree. ``seed``
     determines parameters, dropout and the order of samples. ``steps`` is the number of steps of the whole training, which a

@@ -2,7 +2,7 @@
 
 A layer is made for a context, from tensors or by ``load`` from a file. It is called with arrays and returns a tensor.
 Its bits equal those of its single operations, on every device. The runtime implements the layers for every language:
-docs/sentences.md.
+https://adead.github.io/adead/sentences.html.
 """
 
 from .._adead import _Weights as Weights  # pyright: ignore[reportPrivateUsage]

@@ -1,8 +1,8 @@
 """Embeds and generates over Parquet files, on this machine or a cluster, with the same hash on any machines.
 
 ``embed`` and ``generate`` cut the inputs into shards, place them on workers, and write an output file for each shard and a manifest
-with its hash. ``check`` computes shards again and compares. docs/clusters.md is the guide. The command is
-``python -m adead_models.cluster``. Needs pyarrow: ``pip install adead-models[cluster]``.
+with its hash. ``check`` computes shards again and compares. The guide: https://adead.github.io/adead/clusters.html.
+The command is ``python -m adead_models.cluster``. Needs pyarrow: ``pip install adead-models[cluster]``.
 """
 
 from ._drive import Repeat as Repeat
