@@ -335,8 +335,10 @@ export interface Description {
   optimizer: Optimizer
   /** The number of samples in a step. */
   batch: number
-  /** The number of shards of a batch, whose gradients are added in a tree: a power of two that divides the batch. 1 by default. */
+  /** The number of shards of a batch, whose gradients are added. It divides the batch; in a tree it is a power of two. 1 by default. */
   shards?: number | null
+  /** How the shards' gradients are added: as f32 in a binary tree, the default, or as integers in units of 2⁻³⁶, which have no order. */
+  gradient_sum?: 'tree' | 'fixed'
   /** The seed of parameters, dropout and the order of samples, of 64 bits: a number up to 2^53 - 1, or a bigint. 0 by default. */
   seed?: number | bigint | null
   /** The number of steps of the whole training, which a schedule needs. */

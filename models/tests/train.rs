@@ -151,7 +151,8 @@ fn faulty_jobs_are_refused_with_what_is_wrong() {
     };
     for (from, to, text) in [
         ("batch = 16", "batch = 0", "F/job.toml: batch is 0 and epochs 4; both must be at least 1"),
-        ("shards = 2", "shards = 3", "F/job.toml: shards is 3; it must be a power of two that divides the batch of 16"),
+        ("shards = 2", "shards = 3", "F/job.toml: shards is 3; it must divide the batch of 16"),
+        ("shards = 2", "shards = 0", "F/job.toml: shards is 0; it must divide the batch of 16"),
         (
             "held_out = 5",
             "held_out = 1",

@@ -163,7 +163,11 @@ fn what_does_not_fit_is_refused() {
 
     let refused = |change: fn(&mut Value)| message(trainer(&context, change)).1;
     assert!(refused(|it| it["batch"] = 0.into()).contains("batch is 0 and shards 8"));
-    assert!(refused(|it| it["shards"] = 3.into()).contains("shards must be a power of two"));
+    assert!(
+        refused(|it| it["shards"] = 3.into())
+            .contains("shards is 3; it must be a power of two, or gradient_sum 'fixed'")
+    );
+    assert!(refused(|it| it["shards"] = 5.into()).contains("shards is 5; it must divide the batch of 24"));
     assert!(refused(|it| it["optimizer"]["kind"] = "lion".into()).contains("it can be sgd, adam or adamw"));
     assert!(refused(|it| it["optimizer"]["schedule"] = "cosine".into()).contains("which needs the number of steps"));
     assert!(refused(|it| it["colour"] = 1.into()).contains("unknown field `colour`"));
@@ -228,6 +232,27 @@ fn recomputation_takes_less_memory_and_changes_no_bit() {
     let (kept, recomputed) = (trained(false), trained(true));
     assert_eq!(kept.0, recomputed.0);
     assert!(3 * recomputed.1 < 2 * kept.1, "{} and {} bytes", recomputed.1, kept.1);
+}
+
+#[test]
+fn fixed_gradients_learn_in_any_number_of_shards() {
+    let [x, classes] = samples(240);
+    let trained = |context: &Context, shards: u64, scale: Value| {
+        let mut trainer = trainer(context, |description| {
+            (description["gradient_sum"], description["shards"]) = ("fixed".into(), shards.into());
+            description["loss_scale"] = scale.clone();
+        })
+        .unwrap();
+        trainer.fit(&x, &classes, 10, &mut |_, _, _| Ok(())).unwrap();
+        (trainer.sha256().unwrap(), trainer.evaluate(&x, &classes).unwrap().accuracy)
+    };
+    for shards in [1, 3, 8] {
+        let (own, accuracy) = trained(&cpu(1, None), shards, Value::Null);
+        assert_eq!(trained(&cpu(3, None), shards, Value::Null).0, own);
+        assert!(accuracy > 0.8, "{accuracy}");
+        // In units of 2⁻³⁶, times a factor that the step takes back: nearly the same weights.
+        assert!(trained(&cpu(1, None), shards, 1024.into()).1 > 0.8);
+    }
 }
 
 #[test]

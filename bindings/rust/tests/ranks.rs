@@ -41,8 +41,13 @@ fn contexts() -> Vec<Context> {
 
 /// A network with dropout, for a shard of four rows.
 fn trainer(context: &Context, optimizer: Optimizer) -> Trainer {
+    cut(context, optimizer, SHARDS, false)
+}
+
+/// The same with another number of shards, and with gradients as integers.
+fn cut(context: &Context, optimizer: Optimizer, shards: usize, fixed: bool) -> Trainer {
     let record = || -> Result<Trainer> {
-        let mut net = Network::new(context, 7);
+        let mut net = Network::new(context, 7).with_fixed_gradients(fixed);
         let x = net.input(DType::F32, &[4, 6])?;
         let target = net.input(DType::I64, &[4])?;
         let h = layers::linear(&mut net, "hidden", x, 33)?;
@@ -50,7 +55,7 @@ fn trainer(context: &Context, optimizer: Optimizer) -> Trainer {
         let h = net.dropout(h, 0.2)?;
         let logits = layers::linear(&mut net, "out", h, 3)?;
         let loss = losses::cross_entropy(&mut net, logits, target)?;
-        Trainer::in_shards(net, loss, optimizer, SHARDS)
+        Trainer::in_shards(net, loss, optimizer, shards)
     };
     record().unwrap()
 }
@@ -117,6 +122,33 @@ fn any_number_of_ranks_ends_in_the_same_bits() {
             assert!(*own == losses && *weights == bits(&alone), "rank {rank} of {size}");
         }
     }
+}
+
+#[test]
+fn fixed_gradients_have_the_same_bits_in_any_number_of_ranks() {
+    let contexts = contexts();
+    // Also a number of shards that is no power of two.
+    for shards in [6, 8] {
+        let mut alone = cut(&contexts[0], optimizer(), shards, true);
+        let losses: Vec<f32> = (0..10).map(|_| step(&mut alone).unwrap()).collect();
+        assert!(losses[9] < losses[0], "{losses:?}");
+        for size in [2, 3, 5, 6] {
+            let found = ranks(size, |rank, transport| {
+                let mut trainer = cut(&contexts[rank % 4], optimizer(), shards, true);
+                trainer.join(transport).unwrap();
+                let losses: Vec<f32> = (0..10).map(|_| step(&mut trainer).unwrap()).collect();
+                (losses, bits(&trainer))
+            });
+            for (rank, (own, weights)) in found.iter().enumerate() {
+                assert!(*own == losses && *weights == bits(&alone), "rank {rank} of {size}, {shards} shards");
+            }
+        }
+    }
+    let errors = ranks(2, |rank, transport| {
+        let mut trainer = cut(&contexts[rank], optimizer(), SHARDS, rank == 1);
+        trainer.join(transport).unwrap_err().message().to_owned()
+    });
+    assert!(errors.iter().all(|text| text.contains("gradients fixed")), "{errors:?}");
 }
 
 #[test]

@@ -254,7 +254,7 @@ test('what does not fit is refused', async () => {
   throws('invalid_argument', /missing field `batch`/, () => create({ batch: null }))
   throws('invalid_argument', /be converted to JSON/, () => create({ batch: 24n }))
   throws('invalid_argument', /the training's description/, () => create({ seed: -1n }))
-  throws('invalid_argument', /shards must be a power of two/, () => create({ shards: 5 }))
+  throws('invalid_argument', /shards is 5; it must divide the batch of 24/, () => create({ shards: 5 }))
   throws('invalid_argument', /optimizer\.kind is 'lion'/, () => create({ optimizer: { kind: 'lion', rate: 1 } }))
   throws('invalid_argument', /threads=0: pass 1 to 1024/, () => create({}, { threads: 0 }))
   await rejects('invalid_argument', /tpu/, Trainer.createAsync(description, { device: 'tpu' }))

@@ -17,9 +17,12 @@ pub struct Job {
     pub batch: usize,
     /// The number of passes over all samples.
     pub epochs: u32,
-    /// The number of shards of a batch, whose gradients are added in a tree; a power of two that divides the batch.
+    /// The number of shards of a batch, whose gradients are added; it divides the batch, and is a power of two if they are added in a tree.
     #[serde(default = "one")]
     pub shards: usize,
+    /// How the shards' gradients are added.
+    #[serde(default)]
+    pub gradient_sum: GradientSum,
     /// The loss scale: the factor of the loss before gradients are computed.
     pub loss_scale: Option<LossScaleSpec>,
     /// The type to which values between layers, and their gradients, are rounded.
@@ -44,6 +47,32 @@ pub struct Job {
 
 fn one() -> usize {
     1
+}
+
+/// How shards' gradients are added.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GradientSum {
+    /// As f32, in a binary tree over the shards' numbers.
+    #[default]
+    Tree,
+    /// As integers, in units of 2⁻³⁶, which have no order. A gradient of 2¹⁶ or more counts as not finite.
+    Fixed,
+}
+
+impl GradientSum {
+    /// Checks the number of shards of a batch.
+    pub(super) fn check(self, batch: usize, shards: usize) -> std::result::Result<(), String> {
+        if shards == 0 || batch % shards != 0 {
+            return Err(format!("shards is {shards}; it must divide the batch of {batch}"));
+        }
+        match self {
+            GradientSum::Tree if !shards.is_power_of_two() => {
+                Err(format!("shards is {shards}; it must be a power of two, or gradient_sum 'fixed'"))
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 /// The source of the samples.
@@ -302,13 +331,11 @@ impl Job {
     }
 
     fn check(&self) -> std::result::Result<(), String> {
-        let Job { batch, epochs, shards, .. } = self;
+        let Job { batch, epochs, shards, gradient_sum, .. } = self;
         if *batch == 0 || *epochs == 0 {
             return Err(format!("batch is {batch} and epochs {epochs}; both must be at least 1"));
         }
-        if !shards.is_power_of_two() || batch % shards != 0 {
-            return Err(format!("shards is {shards}; it must be a power of two that divides the batch of {batch}"));
-        }
+        gradient_sum.check(*batch, *shards)?;
         let (Source::Digits { held_out, .. } | Source::Text { held_out, .. } | Source::Pairs { held_out, .. }) =
             &self.data;
         if *held_out < 2 {

@@ -12,7 +12,9 @@ mod task;
 mod trainer;
 
 pub use data::Data;
-pub use job::{Checkpoint, Job, LayerSpec, LossScaleSpec, LossSpec, ModelSpec, OptimizerSpec, Source, StorageSpec};
+pub use job::{
+    Checkpoint, GradientSum, Job, LayerSpec, LossScaleSpec, LossSpec, ModelSpec, OptimizerSpec, Source, StorageSpec,
+};
 pub use model::Sample;
 pub use run::{Epoch, Event, Outcome, RunOptions};
 

@@ -1,7 +1,7 @@
 //! Records the network of a description.
 
 use super::Measured;
-use super::job::{LayerSpec, LossScaleSpec, LossSpec, ModelSpec, StorageSpec};
+use super::job::{GradientSum, LayerSpec, LossScaleSpec, LossSpec, ModelSpec, StorageSpec};
 use adead::pipeline::Value;
 use adead::train::layers::{self, Heads, Window};
 use adead::train::{Init, Network, losses};
@@ -42,8 +42,10 @@ pub(super) fn network(
     seed: u64,
     loss_scale: Option<&LossScaleSpec>,
     recompute: bool,
+    gradient_sum: GradientSum,
 ) -> Result<Network> {
     let net = Network::new(context, seed).with_recompute(recompute);
+    let net = net.with_fixed_gradients(gradient_sum == GradientSum::Fixed);
     match loss_scale {
         Some(scale) => net.with_loss_scale(scale.scale().map_err(|text| Error::new(Status::InvalidArgument, text))?),
         None => Ok(net),

@@ -1,7 +1,7 @@
 //! A job's run.
 
 use super::fault;
-use super::job::Job;
+use super::job::{GradientSum, Job};
 use super::model::network;
 use super::task;
 use adead::train::ranks::Transport;
@@ -86,10 +86,10 @@ impl Job {
         let steps = per_epoch * u64::from(self.epochs);
         let optimizer =
             self.optimizer.optimizer(Some(steps)).map_err(|text| Error::new(Status::InvalidArgument, text))?;
-        let mut net = network(context, self.seed, self.loss_scale.as_ref(), self.recompute)?;
+        let mut net = network(context, self.seed, self.loss_scale.as_ref(), self.recompute, self.gradient_sum)?;
         let (loss, _) = task.record(&mut net, self.batch / self.shards)?;
         let mut trainer = match self.shards {
-            1 if ranks.is_none() => Trainer::new(net, loss, optimizer)?,
+            1 if ranks.is_none() && self.gradient_sum == GradientSum::Tree => Trainer::new(net, loss, optimizer)?,
             shards => Trainer::in_shards(net, loss, optimizer, shards)?,
         };
         let mut net = Network::for_prediction(context);

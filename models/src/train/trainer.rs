@@ -1,6 +1,6 @@
 //! Trains a network that a description defines, with arrays. The other languages' trainers use it.
 
-use super::job::{LossScaleSpec, LossSpec, ModelSpec, OptimizerSpec, StorageSpec};
+use super::job::{GradientSum, LossScaleSpec, LossSpec, ModelSpec, OptimizerSpec, StorageSpec};
 use super::model::{Measure, Sample, network, record};
 use super::{Measured, hash};
 use adead::train::ranks::Transport;
@@ -35,9 +35,12 @@ pub struct Description {
     pub optimizer: OptimizerSpec,
     /// The number of samples in a step.
     pub batch: usize,
-    /// The number of shards of a batch, whose gradients are added in a tree; a power of two that divides the batch.
+    /// The number of shards of a batch, whose gradients are added; it divides the batch, and is a power of two if they are added in a tree.
     #[serde(default = "one")]
     pub shards: usize,
+    /// How the shards' gradients are added.
+    #[serde(default)]
+    pub gradient_sum: GradientSum,
     /// The seed of parameters, dropout and the order of samples.
     #[serde(default)]
     pub seed: u64,
@@ -85,18 +88,17 @@ impl Trainer {
     /// Compiles a network for training on a context. `invalid_argument` or `shape_mismatch` if the description does not define a
     /// network.
     pub fn new(context: &Context, description: &Description) -> Result<Trainer> {
-        let Description { model, input, loss, optimizer, batch, shards, seed, steps, loss_scale, storage, recompute } =
+        let Description { model, input, loss, optimizer, batch, shards, seed, steps, loss_scale, storage, .. } =
             description;
-        if *batch == 0 || !shards.is_power_of_two() || batch % shards != 0 {
-            return invalid(format!(
-                "batch is {batch} and shards {shards}; shards must be a power of two that divides the batch"
-            ));
+        if *batch == 0 {
+            return invalid(format!("batch is 0 and shards {shards}; a batch must have a sample"));
         }
+        description.gradient_sum.check(*batch, *shards).or_else(invalid)?;
         let optimizer = optimizer.optimizer(*steps).or_else(invalid)?;
-        let mut net = network(context, *seed, loss_scale.as_ref(), *recompute)?;
+        let mut net = network(context, *seed, loss_scale.as_ref(), description.recompute, description.gradient_sum)?;
         let recorded = record(&mut net, model, input, *loss, batch / shards, *storage)?;
         let inner = match shards {
-            1 => train::Trainer::new(net, recorded.loss, optimizer)?,
+            1 if description.gradient_sum == GradientSum::Tree => train::Trainer::new(net, recorded.loss, optimizer)?,
             _ => train::Trainer::in_shards(net, recorded.loss, optimizer, *shards)?,
         };
         let mut net = Network::for_prediction(context);

@@ -1,10 +1,11 @@
 //! Trainers of several ranks: what they exchange.
 
+use super::fixed;
 use super::ranks::{Reader, Transport, tell};
 use super::trainer::{Trainer, invalid};
 use super::tree::{Node, Nodes, nodes_of, root, shards_of};
 use super::whole::Whole;
-use adead_core::{Attrs, Axis, Context, Op, Result, Tensor};
+use adead_core::{Attrs, Axis, Context, DType, Op, Result, Tensor};
 use std::ops::Range;
 
 impl Trainer {
@@ -50,6 +51,7 @@ impl Trainer {
     fn description(&self) -> String {
         let order = if cfg!(target_endian = "little") { "little" } else { "big" };
         let mut text = format!("byte order {order}\nshards {}\nseed {}\n", self.shards, self.seed());
+        text += if self.fixed_gradients { "gradients fixed\n" } else { "" };
         text += &format!("{:?}\n", self.optimizer);
         text += &self.scaling.map_or(String::new(), |scaling| format!("{:?}\n", scaling.rule));
         for input in &self.inputs {
@@ -96,7 +98,7 @@ pub(super) fn share(ranks: &mut dyn Transport, step: u64, tensors: &[Tensor]) ->
     }
     let mut from = Reader { bytes: &std::mem::take(&mut all[0]), rank: 0 };
     let step = u64::from_le_bytes(from.take(8)?.try_into().unwrap_or_default());
-    let tensors = tensors.iter().map(|like| from.tensor(like.dims())).collect::<Result<_>>()?;
+    let tensors = tensors.iter().map(|like| from.tensor(like.dtype(), like.dims())).collect::<Result<_>>()?;
     from.end().map(|()| (step, tensors))
 }
 
@@ -108,29 +110,62 @@ pub(super) fn sum(
     shards: usize,
     nodes: &[Node<Tensor>],
 ) -> Result<Tensor> {
-    let (rank, size) = (ranks.rank(), ranks.size());
-    let elements = nodes.first().map_or(0, |node| node.sum.len());
-    let chunk = |rank: usize| rank * elements / size..(rank + 1) * elements / size;
-    let part = |to: usize| {
-        let chunk = chunk(to);
-        nodes.iter().map(move |node| node.sum.rows(chunk.start, chunk.len())).collect::<Result<Vec<_>>>()
-    };
-    // Scatter: every rank receives its chunk of each node.
+    let size = ranks.size();
     let of_rank = |rank: usize| nodes_of(shards_of(rank, size, shards));
     let all = (0..size).map(of_rank).collect::<Result<Vec<_>>>()?;
-    let own = chunk(rank).len();
-    let expected: Vec<_> = all.iter().map(|nodes| vec![own; nodes.len()]).collect();
-    let parts = (0..size).map(|to| if to == rank { Ok(Vec::new()) } else { part(to) }).collect::<Result<Vec<_>>>()?;
-    let mut found = ranks.exchange_tensors(&parts, &expected)?;
-    found[rank] = part(rank)?;
+    let counts: Vec<usize> = all.iter().map(Vec::len).collect();
+    let own: Vec<&Tensor> = nodes.iter().map(|node| &node.sum).collect();
+    let found = scatter(ranks, &own, &counts)?;
     let sums = all.into_iter().flatten().zip(found.into_iter().flatten());
-    let nodes = sums.map(|(Node { level, index, .. }, sum)| Node { level, index, sum }).collect();
-    let Some(sum) = root(context, nodes)? else { return invalid("the ranks' shards do not make up a batch".into()) };
-    // Gather: every rank receives all chunks.
-    let expected: Vec<_> = (0..size).map(|rank| vec![chunk(rank).len()]).collect();
-    let parts: Vec<_> = (0..size).map(|to| if to == rank { Vec::new() } else { vec![sum.clone()] }).collect();
-    let mut found = ranks.exchange_tensors(&parts, &expected)?;
-    found[rank] = vec![sum];
+    let joined = sums.map(|(Node { level, index, .. }, sum)| Node { level, index, sum }).collect();
+    let Some(sum) = root(context, joined)? else { return invalid("the ranks' shards do not make up a batch".into()) };
+    gather(ranks, context, sum, own.first().map_or(0, |sum| sum.len()))
+}
+
+/// Adds the ranks' integers up, which have no order: each rank sends the sum of its own shards.
+pub(super) fn sum_of_integers(
+    ranks: &mut dyn Transport,
+    context: &Context,
+    nodes: Vec<Node<Tensor>>,
+) -> Result<Tensor> {
+    let missing = || invalid("a rank has no shards".into());
+    let Some(own) = fixed::sum(context, nodes)? else { return missing() };
+    let counts = vec![1; ranks.size()];
+    let found = scatter(ranks, &[&own], &counts)?.into_iter().flatten();
+    let all = found.enumerate().map(|(index, sum)| Node { level: 0, index, sum });
+    let Some(sum) = fixed::sum(context, all)? else { return missing() };
+    gather(ranks, context, sum, own.len())
+}
+
+/// The elements that a rank adds up.
+fn chunk(elements: usize, rank: usize, size: usize) -> Range<usize> {
+    rank * elements / size..(rank + 1) * elements / size
+}
+
+/// Sends every rank its chunk of these tensors. Returns this rank's chunk of all ranks' tensors, of which they have so many.
+fn scatter(ranks: &mut dyn Transport, tensors: &[&Tensor], counts: &[usize]) -> Result<Vec<Vec<Tensor>>> {
+    let (rank, size) = (ranks.rank(), ranks.size());
+    let elements = tensors.first().map_or(0, |tensor| tensor.len());
+    let dtype = tensors.first().map_or(DType::F32, |tensor| tensor.dtype());
+    let part = |to: usize| {
+        let chunk = chunk(elements, to, size);
+        tensors.iter().map(|tensor| tensor.rows(chunk.start, chunk.len())).collect::<Result<Vec<_>>>()
+    };
+    let own = chunk(elements, rank, size).len();
+    let expected: Vec<_> = counts.iter().map(|&count| vec![own; count]).collect();
+    let parts = (0..size).map(|to| if to == rank { Ok(Vec::new()) } else { part(to) }).collect::<Result<Vec<_>>>()?;
+    let mut found = ranks.exchange_tensors(&parts, dtype, &expected)?;
+    found[rank] = part(rank)?;
+    Ok(found)
+}
+
+/// Sends this rank's chunk of a vector to all ranks, and returns the whole vector.
+fn gather(ranks: &mut dyn Transport, context: &Context, own: Tensor, elements: usize) -> Result<Tensor> {
+    let (rank, size) = (ranks.rank(), ranks.size());
+    let expected: Vec<_> = (0..size).map(|rank| vec![chunk(elements, rank, size).len()]).collect();
+    let parts: Vec<_> = (0..size).map(|to| if to == rank { Vec::new() } else { vec![own.clone()] }).collect();
+    let mut found = ranks.exchange_tensors(&parts, own.dtype(), &expected)?;
+    found[rank] = vec![own];
     let all: Vec<Tensor> = found.into_iter().flatten().collect();
     let operands: Vec<_> = all.iter().map(Some).collect();
     context.run(Op::Concat, &Attrs { axis: Axis::At(0), ..Attrs::DEFAULT }, &operands)

@@ -30,6 +30,7 @@
 //! ```
 
 mod checkpoint;
+mod fixed;
 mod flat;
 mod joined;
 pub mod layers;

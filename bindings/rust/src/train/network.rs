@@ -39,6 +39,7 @@ pub struct Network {
     pub(super) inputs: Vec<Meta>,
     pub(super) seed: u64,
     pub(super) loss_scale: Option<LossScale>,
+    pub(super) fixed_gradients: bool,
     recompute: bool,
     training: bool,
     weights: Option<Weights>,
@@ -58,6 +59,7 @@ impl Network {
             inputs: Vec::new(),
             seed,
             loss_scale: None,
+            fixed_gradients: false,
             recompute: false,
             training: true,
             weights: None,
@@ -81,6 +83,15 @@ impl Network {
     pub fn with_loss_scale(mut self, scale: LossScale) -> Result<Network> {
         self.loss_scale = Some(scale.check()?);
         Ok(self)
+    }
+
+    /// Adds the gradients of shards as integers, in units of 2⁻³⁶, instead of in a tree: a batch may have any number of shards up to
+    /// 2,048, and ranks exchange one sum each. A gradient or a loss of 2¹⁶ or more counts as not finite. Only for
+    /// [`Trainer::in_shards`](super::Trainer::in_shards).
+    #[must_use]
+    pub fn with_fixed_gradients(mut self, fixed: bool) -> Network {
+        self.fixed_gradients = fixed;
+        self
     }
 
     /// Lets the backward pass compute the values of each part again ([`end_part`](Network::end_part)) instead of keeping them: less

@@ -1,5 +1,6 @@
 //! A trainer: a network with its gradients and an optimiser, compiled once and replayed for each batch.
 
+use super::fixed;
 use super::flat::Flat;
 use super::joined;
 use super::network::{Network, check_batch};
@@ -25,6 +26,8 @@ pub struct Trainer {
     /// The shards of the batch that this trainer computes: all, unless it has joined ranks.
     pub(super) own: Range<usize>,
     pub(super) ranks: Option<Box<dyn Transport>>,
+    /// Whether the shards' gradients are integers.
+    pub(super) fixed_gradients: bool,
     pub(super) whole: Whole,
     pub(super) flat: Flat,
     /// The vector of all parameters.
@@ -35,6 +38,10 @@ pub struct Trainer {
     pub(super) scaling: Option<Scaling>,
     /// The results beside the loss, of the last step.
     results: Vec<Tensor>,
+}
+
+fn no_sum() -> Error {
+    Error::new(Status::Internal, "no sum of gradients".to_owned())
 }
 
 pub(super) fn invalid<T>(text: String) -> Result<T> {
@@ -55,9 +62,12 @@ impl Trainer {
 
     /// Compiles the training of a network that was recorded for one shard: a batch is cut into `shards` shards. Their gradients
     /// are added in a binary tree over the shards' numbers, so a step's bits don't depend on how many shards each call of
-    /// [`Trainer::accumulate`] passes. `invalid_argument` unless `shards` is a power of two.
+    /// [`Trainer::accumulate`] passes. `invalid_argument` unless `shards` is a power of two, or from 1 to 2,048 with
+    /// [`Network::with_fixed_gradients`].
     pub fn in_shards(network: Network, loss: Value, optimizer: Optimizer, shards: usize) -> Result<Trainer> {
-        if !shards.is_power_of_two() {
+        if network.fixed_gradients {
+            fixed::check(shards)?;
+        } else if !shards.is_power_of_two() {
             return invalid(format!("a batch of {shards} shards; the number must be a power of two"));
         }
         Trainer::with(network, loss, &[], optimizer, Some(shards))
@@ -89,7 +99,7 @@ impl Trainer {
         let (inputs, seed) = (network.inputs.clone(), network.seed);
         let (names, tensors): (Vec<_>, Vec<_>) =
             network.parameters.iter().map(|parameter| (parameter.name.clone(), parameter.tensor.clone())).unzip();
-        let scaling = network.loss_scale.map(Scaling::new);
+        let (scaling, fixed_gradients) = (network.loss_scale.map(Scaling::new), network.fixed_gradients);
         let flat = Flat::new(&network.parameters);
         let whole = Whole::new(network, &flat, loss, results, &optimizer, shards)?;
         let parameters = placed(&context, whole.first().device(), &flat.joined(&tensors)?)?;
@@ -107,6 +117,7 @@ impl Trainer {
             shards: shards.unwrap_or(1),
             own: 0..shards.unwrap_or(1),
             ranks: None,
+            fixed_gradients,
             inputs,
             seed,
             scaling,
@@ -238,7 +249,9 @@ impl Trainer {
         }
         let mut nodes = partial.take();
         let sum = match self.ranks.as_deref_mut() {
+            Some(ranks) if self.fixed_gradients => joined::sum_of_integers(ranks, &self.context, nodes)?,
             Some(ranks) => joined::sum(ranks, &self.context, self.shards, &nodes)?,
+            None if self.fixed_gradients => fixed::sum(&self.context, nodes)?.ok_or_else(no_sum)?,
             None => nodes.remove(0).sum,
         };
         let Whole::Shards { update, .. } = &self.whole else { unreachable!("it was looked at above") };
@@ -267,7 +280,7 @@ impl Trainer {
             Slot::Parameter(i) => Ok(self.flat.parts(&self.parameters)?.swap_remove(*i)),
             Slot::Parameters => Ok(self.parameters.clone()),
             Slot::State(i) => Ok(self.states[*i].clone()),
-            Slot::Sum => sum.cloned().ok_or_else(|| Error::new(Status::Internal, "no sum of gradients".to_owned())),
+            Slot::Sum => sum.cloned().ok_or_else(no_sum),
             Slot::Dropout { number, dims, probability } => {
                 let number = number + ((shard as u32) << 16);
                 random::dropout(self.seed, number, self.step as u32, dims, *probability)

@@ -1,5 +1,6 @@
 //! How a trainer's step is computed: the pipelines, compiled.
 
+use super::fixed;
 use super::flat::Flat;
 use super::network::Network;
 use super::optimizer::Optimizer;
@@ -38,7 +39,7 @@ impl Whole {
         let parameters = network.pipeline.join_inputs(&flat.ordered(&values))?;
         network.slots.retain(|slot| !matches!(slot, Slot::Parameter(_)));
         network.slots.push(Slot::Parameters);
-        let Network { mut pipeline, mut slots, .. } = network;
+        let Network { mut pipeline, mut slots, fixed_gradients, .. } = network;
         let Some(shards) = shards else {
             pipeline.output(loss)?;
             results.iter().try_for_each(|&result| pipeline.output(result))?;
@@ -51,10 +52,13 @@ impl Whole {
             new.iter().try_for_each(|&value| pipeline.output(value))?;
             return Ok(Whole::Once(Box::new(Replay::new(pipeline, slots)?)));
         };
-        let all = flat.gather(&mut pipeline, &gradients, &[loss])?;
+        let mut all = flat.gather(&mut pipeline, &gradients, &[loss])?;
+        if fixed_gradients {
+            all = fixed::encode(&mut pipeline, all, flat.elements())?;
+        }
         pipeline.output(all)?;
         let first = Replay::new(pipeline, slots)?;
-        let update = update(&context, flat, optimizer, shards, scales)?;
+        let update = update(&context, flat, optimizer, shards, scales, fixed_gradients)?;
         Ok(Whole::Shards { gradients: Box::new(first), update: Box::new(update), partial: Nodes::new(0) })
     }
 
@@ -77,15 +81,27 @@ impl Whole {
 
 /// The loss and the optimiser's step from the sum of the shards' gradients. With a loss scale, the second result says whether all of
 /// them are finite.
-fn update(context: &Context, flat: &Flat, optimizer: &Optimizer, shards: usize, scales: bool) -> Result<Replay> {
+fn update(
+    context: &Context,
+    flat: &Flat,
+    optimizer: &Optimizer,
+    shards: usize,
+    scales: bool,
+    fixed_gradients: bool,
+) -> Result<Replay> {
     let (mut pipeline, mut slots) = (context.pipeline(), vec![Slot::Parameters, Slot::Sum]);
     let parameters = pipeline.input(DType::F32, &[flat.elements()])?;
-    let sum = pipeline.input(DType::F32, &[flat.elements() + 1])?;
-    let part = pipeline.constant(&Tensor::new(&[1.0 / shards as f32], &[])?)?;
-    let mean = pipeline.op(Op::Mul, &Attrs::DEFAULT, &[Some(sum), Some(part)])?;
-    let loss = pipeline.rows(mean, flat.elements(), 1)?;
+    let elements = flat.elements();
+    let (mut gradients, loss) = if fixed_gradients {
+        let sum = pipeline.input(DType::I64, &[fixed::length(elements)])?;
+        fixed::decode(&mut pipeline, sum, elements, shards)?
+    } else {
+        let sum = pipeline.input(DType::F32, &[elements + 1])?;
+        let part = pipeline.constant(&Tensor::new(&[1.0 / shards as f32], &[])?)?;
+        let mean = pipeline.op(Op::Mul, &Attrs::DEFAULT, &[Some(sum), Some(part)])?;
+        (pipeline.rows(mean, 0, elements)?, pipeline.rows(mean, elements, 1)?)
+    };
     pipeline.output(loss)?;
-    let mut gradients = pipeline.rows(mean, 0, flat.elements())?;
     if scales {
         let finite = unscaled(&mut pipeline, &mut slots, &mut gradients)?;
         pipeline.output(finite)?;

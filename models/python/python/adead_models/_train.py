@@ -72,8 +72,8 @@ class Trainer:
     ``[model]``. ``optimizer`` is a dict like a job's ``[optimizer]``, such as ``{"kind": "adam", "rate": 0.001}``.
     https://adead.github.io/adead/training.html lists all layers and keys. ``input`` is the shape of a sample; omit it for a ``gpt``. ``loss`` is "cross_entropy", whose targets
     are classes (int64), "mse" or "binary_cross_entropy", whose targets are float32 and have the shape of the outputs. ``batch`` is
-    the number of samples in a step. ``shards`` is the number of parts of a batch, whose gradients are added in a tree. ``seed``
-    determines parameters, dropout and the order of samples. ``steps`` is the number of steps of the whole training, which a
+    the number of samples in a step. ``shards`` is the number of parts of a batch, whose gradients are added: in a tree, or
+    with ``gradient_sum="fixed"`` as integers, which have no order. ``seed`` determines parameters, dropout and the order of samples. ``steps`` is the number of steps of the whole training, which a
     schedule needs. ``storage`` is the type to which values between layers are rounded. ``loss_scale`` is the factor of the loss
     before gradients are computed: a power of two or "dynamic". With ``recompute`` the backward pass computes values of layers again
     instead of keeping them: it takes less memory and gives the same bits. ``device``, ``threads``, ``isa`` and ``precision`` are as
@@ -92,6 +92,7 @@ class Trainer:
         input: Sequence[int] = (),
         loss: Literal["cross_entropy", "mse", "binary_cross_entropy"] = "cross_entropy",
         shards: int = 1,
+        gradient_sum: Literal["tree", "fixed"] = "tree",
         seed: int = 0,
         steps: int | None = None,
         storage: Literal["f16", "bf16"] | None = None,
@@ -112,6 +113,7 @@ class Trainer:
             "loss": loss,
             "batch": batch,
             "shards": shards,
+            "gradient_sum": gradient_sum,
             "seed": seed,
             "steps": steps,
             "storage": storage,

@@ -48,10 +48,15 @@ pub trait Transport: Send {
         Ok(())
     }
 
-    /// Exchanges tensors of f32 as [`exchange`](Transport::exchange) does bytes. `expected` has the number of elements of each
-    /// tensor that the ranks send to this one. By default the tensors go through host memory.
-    fn exchange_tensors(&mut self, parts: &[Vec<Tensor>], expected: &[Vec<usize>]) -> Result<Vec<Vec<Tensor>>> {
-        through_host(self, parts, expected)
+    /// Exchanges vectors of a dtype as [`exchange`](Transport::exchange) does bytes. `expected` has the number of elements of each
+    /// vector that the ranks send to this one. By default the vectors go through host memory.
+    fn exchange_tensors(
+        &mut self,
+        parts: &[Vec<Tensor>],
+        dtype: DType,
+        expected: &[Vec<usize>],
+    ) -> Result<Vec<Vec<Tensor>>> {
+        through_host(self, parts, dtype, expected)
     }
 }
 
@@ -59,6 +64,7 @@ pub trait Transport: Send {
 fn through_host<T: Transport + ?Sized>(
     ranks: &mut T,
     parts: &[Vec<Tensor>],
+    dtype: DType,
     expected: &[Vec<usize>],
 ) -> Result<Vec<Vec<Tensor>>> {
     let bytes = parts.iter().map(|part| part.iter().map(Tensor::host_bytes).collect());
@@ -67,7 +73,7 @@ fn through_host<T: Transport + ?Sized>(
     let read = |(rank, (bytes, counts)): (usize, (&Vec<u8>, &Vec<usize>))| {
         let mut from = Reader { bytes, rank };
         let counts = if rank == own { &[] } else { &counts[..] };
-        let tensors = counts.iter().map(|&count| from.tensor(&[count])).collect::<Result<Vec<_>>>()?;
+        let tensors = counts.iter().map(|&count| from.tensor(dtype, &[count])).collect::<Result<Vec<_>>>()?;
         from.end().map(|()| tensors)
     };
     found.iter().zip(expected).enumerate().map(read).collect()
@@ -95,9 +101,8 @@ impl<'a> Reader<'a> {
         Ok(taken)
     }
 
-    /// A tensor of f32.
-    pub fn tensor(&mut self, dims: &[usize]) -> Result<Tensor> {
-        Tensor::from_bytes(self.take(4 * dims.iter().product::<usize>())?, DType::F32, dims)
+    pub fn tensor(&mut self, dtype: DType, dims: &[usize]) -> Result<Tensor> {
+        Tensor::from_bytes(self.take(dtype.size() * dims.iter().product::<usize>())?, dtype, dims)
     }
 
     pub fn end(&self) -> Result<()> {

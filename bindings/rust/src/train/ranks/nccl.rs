@@ -30,7 +30,13 @@ impl Nccl {
     }
 
     /// Exchanges tensors that are on the GPU.
-    fn on_device(&self, parts: &[Vec<Tensor>], expected: &[Vec<usize>], own: &mut Joined) -> Result<Vec<Vec<Tensor>>> {
+    fn on_device(
+        &self,
+        parts: &[Vec<Tensor>],
+        dtype: DType,
+        expected: &[Vec<usize>],
+        own: &mut Joined,
+    ) -> Result<Vec<Vec<Tensor>>> {
         self.tcp.usable()?;
         let Joined { communicator, context, device } = own;
         let other = |&rank: &usize| rank != self.tcp.rank();
@@ -39,11 +45,11 @@ impl Nccl {
         let received: Vec<(usize, usize)> =
             (0..expected.len()).filter(other).flat_map(|from| expected[from].iter().map(move |&n| (from, n))).collect();
         let inputs: Vec<&Tensor> = sent.iter().map(|(_, tensor)| *tensor).collect();
-        let outputs = received.iter().map(|&(_, count)| Ok(Meta::new(DType::F32, Shape::new(&[count])?)));
+        let outputs = received.iter().map(|&(_, count)| Ok(Meta::new(dtype, Shape::new(&[count])?)));
         let outputs = outputs.collect::<Result<Vec<_>>>()?;
         let mut work = |from: &[u64], to: &[u64]| {
             let sends = sent.iter().zip(from).map(|((rank, tensor), &at)| (*rank, at, tensor.byte_len()));
-            let receives = received.iter().zip(to).map(|((rank, count), &at)| (*rank, at, 4 * count));
+            let receives = received.iter().zip(to).map(|((rank, count), &at)| (*rank, at, dtype.size() * count));
             let done =
                 communicator.exchange(&mut { sends }, &mut { receives }).and_then(|()| communicator.wait(&self.tcp));
             if done.is_err() {
@@ -137,9 +143,14 @@ impl Transport for Nccl {
         Ok(())
     }
 
-    fn exchange_tensors(&mut self, parts: &[Vec<Tensor>], expected: &[Vec<usize>]) -> Result<Vec<Vec<Tensor>>> {
-        let Some(mut own) = self.own.take() else { return through_host(&mut self.tcp, parts, expected) };
-        let found = self.on_device(parts, expected, &mut own);
+    fn exchange_tensors(
+        &mut self,
+        parts: &[Vec<Tensor>],
+        dtype: DType,
+        expected: &[Vec<usize>],
+    ) -> Result<Vec<Vec<Tensor>>> {
+        let Some(mut own) = self.own.take() else { return through_host(&mut self.tcp, parts, dtype, expected) };
+        let found = self.on_device(parts, dtype, expected, &mut own);
         match &found {
             Ok(_) => self.own = Some(own),
             Err(error) => self.tcp.leave(error),
