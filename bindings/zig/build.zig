@@ -202,7 +202,7 @@ fn tests(
     gpus.dependOn(&gpu.step);
 
     const examples = b.step("examples", "Run the examples");
-    for ([_][]const u8{ "quickstart", "same_bits", "layers", "overlap" }) |name| {
+    for ([_][]const u8{ "quickstart", "same_bits", "layers", "overlap", "guide" }) |name| {
         const example = program(b, b.fmt("examples/{s}.zig", .{name}), adead, target, optimize);
         const exe = b.addExecutable(.{ .name = name, .root_module = example });
         const install = b.addInstallArtifact(exe, .{});

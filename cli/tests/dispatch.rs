@@ -218,5 +218,11 @@ fn adead_toml_sets_what_nobody_else_does() {
     let other = file(&folder, "other.toml", b"device = \"nonsense\"\n");
     assert!(run(&["info"], &[("ADEAD_CONFIG", &other)]).err.contains("no device 'nonsense'"));
     assert_eq!(run(&["info"], &[("ADEAD_CONFIG", "nowhere.toml")]).code, 21);
+    // What docs/dispatch.md shows. It names an instruction set.
+    let shown = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/adead.toml");
+    if cfg!(target_arch = "x86_64") {
+        let ended = run(&["info"], &[("ADEAD_CONFIG", shown)]);
+        assert!(ended.code == 0 && ended.out.contains("avx2"), "{ended:?}");
+    }
     assert_eq!(adead(&["info"]).code, 0, "it is of the current directory");
 }

@@ -89,7 +89,8 @@ try {
   assert.equal(await run('node', ['examples/same_bits.mjs'], { env: environment }), hash)
   console.log(`same_bits: ${hash.trimEnd()}`)
 
-  // What docs/profile.md and docs/logging.md show.
+  // What the README, docs/profile.md and docs/logging.md show.
+  await run('node', ['examples/guide.mjs'])
   assert.match(await run('node', ['examples/profile.mjs']), /^matmul /m)
   assert.match(await run('node', ['examples/log.mjs']), /^info adead.devices opened cpu: /m)
 

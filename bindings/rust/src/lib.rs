@@ -64,6 +64,8 @@ mod guides {
     mod gpu {}
     #[doc = include_str!("../../../docs/layout.md")]
     mod layout {}
+    #[doc = include_str!("../../../docs/precision.md")]
+    mod precision {}
     #[doc = include_str!("../../../docs/pipelines.md")]
     mod pipelines {}
     #[doc = include_str!("../../../docs/overlap.md")]
