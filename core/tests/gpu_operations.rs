@@ -252,7 +252,7 @@ fn bits(r: &mut Random, dtype: DType, dims: &[usize]) -> Tensor {
         DType::I64 => Tensor::new(&(0..n).map(|_| r.next() as i64 >> (r.below(64))).collect::<Vec<_>>(), dims).unwrap(),
         DType::I32 => Tensor::new(&(0..n).map(|_| r.next() as i32 >> r.below(32)).collect::<Vec<_>>(), dims).unwrap(),
         DType::U32 => Tensor::new(&(0..n).map(|_| r.next() as u32 >> r.below(32)).collect::<Vec<_>>(), dims).unwrap(),
-        DType::F64 => Tensor::new(&(0..n).map(|_| double(r)).collect::<Vec<_>>(), dims).unwrap(),
+        DType::F64 => Tensor::from_doubles(&(0..n).map(|_| double(r)).collect::<Vec<_>>(), dims).unwrap(),
         _ => {
             let edges = [31.0, 32.0, 62.0, 63.0, 64.0, 23.0, 24.0, 0.0, -1.0];
             let values: Vec<f32> = (0..n)

@@ -21,7 +21,7 @@ impl PyTensor {
             DType::I64 => all(self.0.as_slice::<i64>()?),
             DType::U32 => all(self.0.as_slice::<u32>()?),
             DType::U8 => all(self.0.as_slice::<u8>()?),
-            DType::F64 => all(self.0.as_slice::<f64>()?),
+            DType::F64 => all(self.0.as_doubles()?),
             DType::Bool => {
                 self.0.to_bools()?.iter().map(|&value| if value { "True" } else { "False" }.into()).collect()
             }
@@ -53,7 +53,7 @@ impl PyTensor {
             DType::I64 => all(py, self.0.as_slice::<i64>()?.iter()),
             DType::U32 => all(py, self.0.as_slice::<u32>()?.iter()),
             DType::U8 => all(py, self.0.as_slice::<u8>()?.iter()),
-            DType::F64 => all(py, self.0.as_slice::<f64>()?.iter()),
+            DType::F64 => all(py, self.0.as_doubles()?.iter()),
             DType::Bool => all(py, self.0.to_bools()?.into_iter()),
             DType::F16 | DType::BF16 => all(py, self.wide(py)?.as_slice::<f32>()?.iter()),
         }

@@ -123,7 +123,7 @@ fn narrowed(tensor: Tensor) -> Result<Tensor> {
         return Ok(tensor);
     }
     let mut values = reserved(tensor.len())?;
-    values.extend(tensor.as_slice::<f64>()?.iter().map(|&value| value as f32));
+    values.extend(tensor.as_doubles()?.iter().map(|&value| value as f32));
     Ok(Tensor::new(&values, tensor.dims())?)
 }
 
@@ -196,7 +196,7 @@ pub fn tensor_of(ctx: &Context, object: &Bound<'_, PyAny>, dtype: Option<DType>)
     }
     if exact.is_float() {
         let values: Vec<f64> = values.iter().map(Number::float).collect();
-        return cast(ctx, Tensor::new(&values, &dims)?, dtype);
+        return cast(ctx, Tensor::from_doubles(&values, &dims)?, dtype);
     }
     let values: Vec<i64> = values.iter().map(Number::integer).collect::<Result<_>>()?;
     for &value in &values {
@@ -255,7 +255,7 @@ fn is_scalar(object: &Bound<'_, PyAny>) -> bool {
 pub fn scalar(ctx: &Context, number: &Bound<'_, PyAny>, dtype: DType) -> Result<Tensor> {
     let number = number.extract::<f64>()?;
     if dtype == DType::F64 {
-        return Ok(Tensor::new(&[number], &[])?);
+        return Ok(Tensor::from_doubles(&[number], &[])?);
     }
     let value = Tensor::new(&[number as f32], &[])?;
     cast(ctx, value, Some(dtype).filter(|dtype| dtype.is_float()))

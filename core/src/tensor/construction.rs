@@ -45,6 +45,13 @@ impl Tensor {
         Tensor::from_bytes(&bytes, DType::Bool, dims)
     }
 
+    /// Makes an f64 tensor. Errors as for [`Tensor::new`].
+    pub fn from_doubles(values: &[f64], dims: &[usize]) -> Result<Tensor> {
+        // SAFETY: any slice of f64 is readable as its bytes.
+        let bytes = unsafe { std::slice::from_raw_parts(values.as_ptr().cast::<u8>(), size_of_val(values)) };
+        Tensor::from_bytes(bytes, DType::F64, dims)
+    }
+
     /// Makes a tensor of zeros.
     pub fn zeros(dtype: DType, dims: &[usize]) -> Result<Tensor> {
         let meta = Meta::new(dtype, Shape::new(dims)?);
@@ -173,6 +180,20 @@ impl Tensor {
 mod tests {
     use super::*;
     use crate::error::Status;
+
+    #[test]
+    fn doubles_keep_their_bits_and_plain_numbers_are_f32() {
+        let values = [0.1, -0.0, f64::MIN_POSITIVE / 2.0];
+        let tensor = Tensor::from_doubles(&values, &[3]).unwrap();
+        assert_eq!((tensor.dtype(), tensor.byte_len()), (DType::F64, 24));
+        assert_eq!(
+            tensor.as_doubles().unwrap().iter().map(|x| x.to_bits()).collect::<Vec<_>>(),
+            values.map(f64::to_bits)
+        );
+        let plain = Tensor::new(&[1.0, 2.0], &[2]).unwrap();
+        assert_eq!((plain.dtype(), plain.as_doubles().unwrap_err().status()), (DType::F32, Status::DtypeMismatch));
+        assert_eq!(Tensor::from_doubles(&[1.0], &[2]).unwrap_err().status(), Status::ShapeMismatch);
+    }
 
     #[test]
     fn bools_are_bytes_of_which_0_is_false() {

@@ -24,7 +24,8 @@ use copies::Copies;
 use std::ptr::NonNull;
 use std::sync::{Arc, OnceLock};
 
-/// A Rust type that represents the elements of a dtype.
+/// A Rust type that represents the elements of a dtype. f64 is none, so that `Tensor::new(&[1.0, 2.0], …)` makes f32;
+/// [`Tensor::from_doubles`] and [`Tensor::as_doubles`] take and return f64.
 ///
 /// # Safety
 /// The type must have the dtype's size and alignment, and every bit pattern must be valid.
@@ -36,10 +37,6 @@ pub unsafe trait Element: Copy + Send + Sync + 'static {
 // SAFETY: the dtype F32 is Rust's f32, IEEE binary32.
 unsafe impl Element for f32 {
     const DTYPE: DType = DType::F32;
-}
-// SAFETY: the dtype F64 is Rust's f64, IEEE binary64.
-unsafe impl Element for f64 {
-    const DTYPE: DType = DType::F64;
 }
 // SAFETY: the same type.
 unsafe impl Element for i32 {

@@ -43,6 +43,15 @@ impl Tensor {
         Ok(self.as_slice::<T>()?.to_vec())
     }
 
+    /// Returns the elements of an f64 tensor. Errors as for [`Tensor::as_slice`].
+    pub fn as_doubles(&self) -> Result<&[f64]> {
+        if self.dtype() != DType::F64 {
+            fail!(DtypeMismatch, "the tensor is {}, not f64", self.dtype());
+        }
+        // SAFETY: as in `as_slice`.
+        Ok(unsafe { std::slice::from_raw_parts(self.host()?.as_ptr().cast(), self.len()) })
+    }
+
     /// Returns the elements of a bool tensor. Values that are on devices only are copied to host memory first. `dtype_mismatch`
     /// for another dtype; otherwise the errors of that copy.
     pub fn to_bools(&self) -> Result<Vec<bool>> {
