@@ -297,13 +297,14 @@ mod tests {
             ("f32[2, 3]:rand:1:2", DType::F32, &[2, 3][..]),
             ("i64[]:zeros", DType::I64, &[]),
             ("u32[0]:fill:00000001", DType::U32, &[0]),
+            ("f64[2]:zeros", DType::F64, &[2]),
         ] {
             match parse_contents(text) {
                 Ok(Contents::Made(found, shape, _)) => assert_eq!((found, shape.dims()), (dtype, dims), "{text}"),
                 other => panic!("{text}: {other:?}"),
             }
         }
-        for wrong in ["zeros:", "zeros:x", "f64[2]:zeros", "f32[2,]:zeros", "f32[-1]:zeros", "f32[2]:a.npy", "f32[2]:"]
+        for wrong in ["zeros:", "zeros:x", "f128[2]:zeros", "f32[2,]:zeros", "f32[-1]:zeros", "f32[2]:a.npy", "f32[2]:"]
         {
             assert!(parse_contents(wrong).is_err(), "{wrong}");
         }

@@ -321,6 +321,10 @@ mod tests {
             header(DType::U32, &[2, 0], false, false)
         );
         assert_eq!(
+            parse("{'descr': '<f8', 'fortran_order': False, 'shape': (3,), }"),
+            header(DType::F64, &[3], false, false)
+        );
+        assert_eq!(
             parse("{'descr': '|b1', 'fortran_order': False, 'shape': (3,), }"),
             header(DType::Bool, &[3], false, false)
         );
@@ -337,7 +341,6 @@ mod tests {
             ("{'descr': '<f4', 'fortran_order': False}", "lacks 'shape'"),
             ("{'fortran_order': False, 'shape': (1,)}", "lacks 'descr'"),
             ("{'descr': '<f4', 'shape': (1,)}", "lacks 'fortran_order'"),
-            ("{'descr': '<f8', 'fortran_order': False, 'shape': (1,)}", ".astype('float32')"),
             ("{'descr': '<V2', 'fortran_order': False, 'shape': (1,)}", "bf16"),
             ("{'descr': '<i2', 'fortran_order': False, 'shape': (1,)}", ".astype('int32')"),
             ("{'descr': '<c8', 'fortran_order': False, 'shape': (1,)}", "'<c8'"),
