@@ -235,7 +235,7 @@ fn a_wrong_command_line_exits_with_2() {
         &["dispatch", "a"],
         &["dispatch", "a", "--groups", "0"],
         &["dispatch", "a", "--groups", "1,2,3,4"],
-        &["dispatch", "a", "--groups", "1", "--buffer", "f64[2]:zeros"],
+        &["dispatch", "a", "--groups", "1", "--buffer", "f128[2]:zeros"],
         &["dispatch", "a", "--groups", "1", "--push", "x"],
         &["dispatch", "a", "--groups", "1", "--constant", "1"],
         &["dispatch", "a", "--groups", "1", "--out", "a.npy"],

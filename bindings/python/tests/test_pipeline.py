@@ -38,7 +38,7 @@ def test_a_chain_in_both_forms(ctx):
 def test_every_operation_is_a_method(ctx):
     for name in [*adead.OPERATIONS, "bias"]:
         method = getattr(adead.Pipeline, name)
-        assert method.__name__ == name and "docs/operations.md" in method.__doc__
+        assert method.__name__ == name and "adead/operations.html" in method.__doc__
         own = list(inspect.signature(method).parameters)
         everywhere = list(inspect.signature(getattr(adead.Context, "add" if name == "bias" else name)).parameters)
         assert own == (everywhere if name == "concat" else [everywhere[0], *everywhere[2:]])
