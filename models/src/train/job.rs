@@ -63,7 +63,7 @@ pub enum GradientSum {
 impl GradientSum {
     /// Checks the number of shards of a batch.
     pub(super) fn check(self, batch: usize, shards: usize) -> std::result::Result<(), String> {
-        if shards == 0 || batch % shards != 0 {
+        if shards == 0 || !batch.is_multiple_of(shards) {
             return Err(format!("shards is {shards}; it must divide the batch of {batch}"));
         }
         match self {
