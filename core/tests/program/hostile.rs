@@ -130,7 +130,7 @@ fn adead_files() {
         (patched(&bytes, 0x1c0, [1]), "byte 0x208: the checksum is"),
         (byte(0x40, 200), "byte 0x180: truncated: a tensor's name takes 200 bytes and 4 are left"),
         (byte(0x40, 0), "byte 0x40: \"\" is not a valid name"),
-        (byte(0x42, 8), "byte 0x40: 'a': unknown dtype 8"),
+        (byte(0x42, 9), "byte 0x40: 'a': unknown dtype 9"),
         (byte(0x43, 4), "byte 0x40: 'a': unknown role 4"),
         (byte(0x43, 2), "byte 0x88: 'a' begins at 0x0, before 0x1c0: it overlaps the data there"),
         (byte(0x44, 9), "byte 0x40: 'a': rank 9"),
