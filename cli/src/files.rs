@@ -90,17 +90,20 @@ fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
 #[cfg(unix)]
 pub fn remove_unfinished_when_interrupted() {
     use signal_hook::{consts, iterator::Signals};
-    let remove = || {
-        let signals = Signals::new([consts::SIGINT, consts::SIGTERM]);
-        if signals.is_ok_and(|mut signals| signals.forever().next().is_some()) {
+    // Registered here and not by the thread: a signal may come before the thread runs.
+    let Ok(mut signals) = Signals::new([consts::SIGINT, consts::SIGTERM]) else { return };
+    let handle = signals.handle();
+    let remove = move || {
+        if signals.forever().next().is_some() {
             // Locked until the process ends, so no file is begun or renamed any more.
             let files = unfinished();
             files.iter().for_each(|file| drop(fs::remove_file(file)));
             std::process::exit(INTERRUPTED);
         }
     };
-    // If no thread can be started, the signals end the process at once, as by default.
-    let _ = std::thread::Builder::new().name("adead-signals".into()).spawn(remove);
+    if std::thread::Builder::new().name("adead-signals".into()).spawn(remove).is_err() {
+        handle.close();
+    }
 }
 
 #[cfg(not(unix))]
