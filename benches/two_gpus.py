@@ -7,11 +7,14 @@ Needs the wheels of adead and adead-models, and numpy. One process computes ever
 device computes half of it, all of them started before the clock. Rounds alternate. The output has medians and the efficiency: the time of
 one device divided by twice the time of two. 1.00 means that two devices do twice as much.
 
-Items: 8,192 sentences of all lengths; 64 texts of 128 tokens; steps of a GPT with 4 blocks of 256 values, batch 16 × 128, as one
-rank or as two over TCP that share a batch.
+Items: 8,192 sentences of all lengths; 64 texts of 128 tokens; 20 steps of a GPT, batch 16 × 128, as one rank or as two that share
+a batch. `--layers`, `--heads` and `--width` change the GPT from 4 blocks with 8 heads of 256 values. With PyTorch, item ddp trains the same GPT by
+DistributedDataParallel over NCCL, in f32 without TF32; its rounds alternate with adead's, and the ratios are PyTorch's times divided by
+adead's, on one device and on two.
 """
 
 import argparse
+import importlib.util
 import multiprocessing
 import socket
 import statistics
@@ -23,7 +26,7 @@ import numpy
 ROOT = Path(__file__).resolve().parent.parent
 WORDS = "the sea was calm and the boat came back to the old town before it was dark so we had time for a meal".split()
 STEPS = 20
-GPT = {"kind": "gpt", "layers": 4, "heads": 8, "width": 256, "context": 128}
+BATCH, CONTEXT = 16, 128
 
 
 def sentences(options):
@@ -50,11 +53,11 @@ def generate(options, device, rank, ranks):
 def train(options, device, rank, ranks):
     from adead_models import Trainer
 
-    trainer = Trainer(GPT, {"kind": "adamw", "rate": 0.001}, batch=16, shards=2, device=device)
+    model = {"kind": "gpt", "layers": options.layers, "heads": options.heads, "width": options.width, "context": CONTEXT}
+    trainer = Trainer(model, {"kind": "adamw", "rate": 0.001}, batch=BATCH, shards=2, device=device, precision=options.precision)
     if ranks > 1:
         trainer.join(f"{rank}/{ranks}@127.0.0.1:{options.port}")
-    ids = numpy.random.default_rng(7).integers(0, 256, (16, 129))
-    x, y = numpy.ascontiguousarray(ids[:, :-1]), numpy.ascontiguousarray(ids[:, 1:])
+    x, y = texts()
 
     def steps():
         for _ in range(STEPS):
@@ -63,7 +66,38 @@ def train(options, device, rank, ranks):
     return steps
 
 
-ITEMS = {"embed": embed, "generate": generate, "train": train}
+def texts():
+    ids = numpy.random.default_rng(7).integers(0, 256, (BATCH, CONTEXT + 1))
+    return numpy.ascontiguousarray(ids[:, :-1]), numpy.ascontiguousarray(ids[:, 1:])
+
+
+def ddp(options, device, rank, ranks):
+    import torch
+    from train import Gpt, step_of_torch
+
+    torch.backends.cuda.matmul.allow_tf32 = False
+    device = device if device == "cpu" else torch.device(device)
+    if device != "cpu":
+        torch.cuda.set_device(device)
+
+    def build():
+        net = Gpt(options.layers, options.heads, options.width, CONTEXT).to(device)
+        if ranks == 1:
+            return net
+        store = f"tcp://127.0.0.1:{options.port}"
+        torch.distributed.init_process_group("gloo" if device == "cpu" else "nccl", store, rank=rank, world_size=ranks)
+        return torch.nn.parallel.DistributedDataParallel(net, device_ids=None if device == "cpu" else [device])
+
+    step = step_of_torch(build, [part[rank::ranks] for part in texts()], device, False)
+
+    def steps():
+        for _ in range(STEPS):
+            step()
+
+    return steps
+
+
+ITEMS = {"embed": embed, "generate": generate, "train": train, "ddp": ddp}
 
 
 def work(options, item, device, rank, ranks, pipe):
@@ -116,20 +150,26 @@ def main():
     parser.add_argument("--sentences", help="the folder of a model of sentence-transformers")
     parser.add_argument("--devices", nargs=2, default=["cuda:0", "cuda:1"])
     parser.add_argument("--only", choices=ITEMS)
-    for name, default in (("rounds", 5), ("count", 8192), ("texts", 64)):
+    for name, default in (("rounds", 5), ("count", 8192), ("texts", 64), ("layers", 4), ("heads", 8), ("width", 256)):
         parser.add_argument(f"--{name}", type=int, default=default)
+    parser.add_argument("--precision", default="f32", help="of adead's products in training")
     options = parser.parse_args()
-    given = {"embed": options.sentences, "generate": options.text, "train": True}
+    given = {"embed": options.sentences, "generate": options.text, "train": True, "ddp": importlib.util.find_spec("torch")}
     for item in ITEMS:
         if not given[item] or options.only not in (None, item):
             continue
-        one, two = Group(options, item, options.devices[:1]), Group(options, item, options.devices)
-        rounds = [(one.run(), two.run()) for _ in range(options.rounds)]
-        one.end()
-        two.end()
-        first, second = (statistics.median(round[side] for round in rounds) for side in (0, 1))
-        efficiency = statistics.median(first / (2 * second) for first, second in rounds)
-        print(f"{item:9} one {1e3 * first:9.1f} ms, two {1e3 * second:9.1f} ms, efficiency {efficiency:.2f}", flush=True)
+        groups = [Group(options, item, options.devices[:count]) for count in (1, 2)]
+        if item == "ddp":
+            groups += [Group(options, "train", options.devices[:count]) for count in (1, 2)]
+        rounds = [[group.run() for group in groups] for _ in range(options.rounds)]
+        for group in groups:
+            group.end()
+        first, second = (1e3 * statistics.median(round[side] for round in rounds) for side in (0, 1))
+        efficiency = statistics.median(round[0] / (2 * round[1]) for round in rounds)
+        print(f"{item:9} one {first:9.1f} ms, two {second:9.1f} ms, efficiency {efficiency:.2f}", flush=True)
+        if item == "ddp":
+            ratios = [statistics.median(round[side] / round[side + 2] for round in rounds) for side in (0, 1)]
+            print(f"train beside ddp: one {ratios[0]:.2f}, two {ratios[1]:.2f}", flush=True)
 
 
 if __name__ == "__main__":

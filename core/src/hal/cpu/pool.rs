@@ -1,5 +1,5 @@
-//! The thread pool. Workers claim a job's tasks from a counter. So results don't depend on which thread computes a
-//! task, and a slow thread delays only the tasks that it holds.
+//! The thread pool. Threads claim a job's tasks one by one ([`claims`]). So results don't depend on which thread computes
+//! a task, and a slow thread delays only the tasks that it holds.
 //!
 //! The calling thread always works on its own job, and never waits for a task that no thread has begun. So several
 //! threads can submit jobs, and a job can submit jobs, without deadlock.
@@ -8,12 +8,14 @@
 //! workers. So a job that follows soon starts without a system call. Threads don't poll while more of the process's
 //! pool threads are awake than it has processors.
 
+mod claims;
 mod crew;
 
 use crate::error::Result;
 use crate::fpenv::default_environment;
 use crate::host::{MOST_THREADS, available_threads};
 use crate::interrupt::{self, Work};
+use claims::Claims;
 use crew::{AWAKE, Awake, Crew, Job, JobPointer, State, WORKS_FOR, lock, worker};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -72,20 +74,30 @@ impl Pool {
     /// finished. `seat` is below [`Pool::threads`], and no two calls have the same seat at the same time. A panic in
     /// `body` is resumed here after all other calls have finished.
     pub fn run(&self, tasks: usize, body: &(dyn Fn(usize, usize) + Sync)) {
-        self.run_as(Work::WHOLE, tasks, body);
+        self.run_as(Work::WHOLE, tasks, Claims::in_order(tasks), body);
     }
 
     /// Does as [`Pool::run`], for work that may be ended early ([`interruptible`](crate::interruptible)). It then
     /// returns an error, and some tasks were not run or not finished.
     pub fn try_run(&self, tasks: usize, body: &(dyn Fn(usize, usize) + Sync)) -> Result<()> {
-        if !interrupt::is_possible() {
-            self.run_as(Work::WHOLE, tasks, body);
-            return Ok(());
-        }
-        Work::shared(|work| self.run_as(work, tasks, body))
+        self.try_run_as(tasks, Claims::in_order(tasks), body)
     }
 
-    fn run_as(&self, work: Work, tasks: usize, body: &(dyn Fn(usize, usize) + Sync)) {
+    /// Does as [`Pool::try_run`], for tasks that are parts of a memory in order: the first tasks have its first part, and so on.
+    /// Where they can, threads get the same parts in every job.
+    pub fn try_run_near(&self, tasks: usize, body: &(dyn Fn(usize, usize) + Sync)) -> Result<()> {
+        self.try_run_as(tasks, Claims::near(tasks, self.threads), body)
+    }
+
+    fn try_run_as(&self, tasks: usize, claims: Claims, body: &(dyn Fn(usize, usize) + Sync)) -> Result<()> {
+        if !interrupt::is_possible() {
+            self.run_as(Work::WHOLE, tasks, claims, body);
+            return Ok(());
+        }
+        Work::shared(|work| self.run_as(work, tasks, claims, body))
+    }
+
+    fn run_as(&self, work: Work, tasks: usize, claims: Claims, body: &(dyn Fn(usize, usize) + Sync)) {
         let seats = self.threads().min(tasks);
         let alone = || {
             if !work.can_end() && !interrupt::is_possible() {
@@ -109,8 +121,7 @@ impl Pool {
         }
         let job = Job {
             body,
-            tasks,
-            next: AtomicUsize::new(0),
+            claims,
             joined: AtomicUsize::new(1),
             inside: AtomicUsize::new(0),
             seats,
@@ -129,7 +140,7 @@ impl Pool {
         let task = begin.elapsed() / own.as_ref().map_or(1, |&done| done.max(1));
         if own.is_err() {
             // No thread begins another task of a job that has failed.
-            job.next.store(tasks, Ordering::Relaxed);
+            job.claims.close();
         }
         // From here on no worker can join, and the caller waits for those inside. So `job` outlives them.
         lock(&shared.state).jobs.retain(|other| *other != pointer);
@@ -216,7 +227,7 @@ impl Pool {
         }
         for i in 1..self.threads {
             let (shared, generation) = (shared.clone(), state.generation);
-            let worker = move || default_environment(|| worker(&shared, generation));
+            let worker = move || default_environment(|| worker(&shared, generation, i));
             if let Ok(handle) = std::thread::Builder::new().name(format!("adead-{i}")).spawn(worker) {
                 state.workers.push(handle);
             }

@@ -217,7 +217,7 @@ fn in_chunks(exec: &Exec<'_>, n: usize, grain: usize, body: &(dyn Fn(usize, usiz
         }
         return Ok(());
     }
-    exec.pool.try_run(tasks, &|task, _| {
+    exec.pool.try_run_near(tasks, &|task, _| {
         let start = task * grain;
         body(start, if task + 1 == tasks { n } else { start + grain });
     })

@@ -16,7 +16,23 @@ pub(super) const GRAIN: usize = 512 * 1024;
 ///
 /// # Safety
 /// Both cover `bytes` bytes and don't overlap.
+#[inline]
 pub(super) unsafe fn copy(x: *const u8, y: *mut u8, bytes: usize) {
+    // A call takes longer than a short row. Two blocks that may overlap cover it.
+    macro_rules! short {
+        ($($size:literal)*) => {
+            $(if bytes >= $size && bytes <= 2 * $size {
+                // SAFETY: both blocks lie inside both.
+                unsafe {
+                    let (first, last) = (x.cast::<[u8; $size]>().read(), x.add(bytes - $size).cast::<[u8; $size]>().read());
+                    y.cast::<[u8; $size]>().write(first);
+                    y.add(bytes - $size).cast::<[u8; $size]>().write(last);
+                }
+                return;
+            })*
+        };
+    }
+    short!(64 32 16 8 4);
     // SAFETY: pieces lie inside both.
     pieces!(bytes, |at, count| unsafe { y.add(at).copy_from_nonoverlapping(x.add(at), count) });
 }

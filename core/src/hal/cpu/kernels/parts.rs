@@ -46,7 +46,16 @@ impl Rows {
     ///
     /// # Safety
     /// The rows lie inside x and y, and y's rows don't overlap.
-    unsafe fn go(&self, exec: &Exec<'_>, size: usize, x: Shared<u8>, y: Shared<u8>) -> Result<()> {
+    unsafe fn go(mut self, exec: &Exec<'_>, size: usize, x: Shared<u8>, y: Shared<u8>) -> Result<()> {
+        // Rows that lie behind one another in x and in y are one row, as long as enough rows are left for many threads.
+        while self.rank > 0 && self.apart == size {
+            let (last, row) = (self.rank - 1, self.n * size);
+            let follow = self.dims[last] == 1 || (self.of_x[last], self.of_y[last]) == (row, row);
+            if !follow || row * self.dims[last] > GRAIN {
+                break;
+            }
+            (self.n, self.rank) = (self.n * self.dims[last], last);
+        }
         let rows = self.dims[..self.rank].iter().product();
         chunks(exec, rows, GRAIN.div_ceil((self.n * size).max(1)), |start, end| {
             let (mut rest, mut from, mut to, mut digits) = (start, 0, 0, [0; MAX_RANK]);

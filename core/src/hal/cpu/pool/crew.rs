@@ -1,6 +1,7 @@
 //! The workers of a pool: the jobs that they share with callers, and how they find work, wait for it and end.
 
 use super::SLOT;
+use super::claims::{Claims, MEMBER};
 use crate::host::available_threads;
 use crate::interrupt::{self, Work};
 use std::cell::Cell;
@@ -98,8 +99,7 @@ unsafe impl Send for JobPointer {}
 
 pub(super) struct Job<'a> {
     pub(super) body: &'a (dyn Fn(usize, usize) + Sync),
-    pub(super) tasks: usize,
-    pub(super) next: AtomicUsize,
+    pub(super) claims: Claims,
     /// The number of threads that have joined, and so the next one's seat.
     pub(super) joined: AtomicUsize,
     /// The number of workers that are inside now. Grows only while the job is in the list, under the pool's lock, or in the slot.
@@ -114,20 +114,16 @@ impl Job<'_> {
     /// Claims and runs tasks until none is left. Returns how many it ran.
     pub(super) fn work(&self, seat: usize) -> u32 {
         self.work.join(|| {
-            let mut done = 0;
-            loop {
-                let task = self.next.fetch_add(1, Ordering::Relaxed);
-                if task >= self.tasks {
-                    return done;
-                }
+            let (mut done, mut from) = (0, self.claims.begin());
+            while let Some(task) = self.claims.claim(&mut from) {
                 if interrupt::is_stopped() {
-                    // No thread begins another task.
-                    self.next.store(self.tasks, Ordering::Relaxed);
-                    return done;
+                    self.claims.close();
+                    break;
                 }
                 (self.body)(task, seat);
                 done += 1;
             }
+            done
         })
     }
 
@@ -148,7 +144,7 @@ impl Job<'_> {
     /// Returns how many more participants the job has seats and tasks for.
     pub(super) fn wants(&self) -> usize {
         let free = self.seats.saturating_sub(self.joined.load(Ordering::Relaxed));
-        free.min(self.tasks.saturating_sub(self.next.load(Ordering::Relaxed)))
+        free.min(self.claims.left())
     }
 }
 
@@ -228,7 +224,7 @@ impl Crew {
     /// Works on a job from a seat, and leaves it.
     fn work(&self, job: &Job<'_>, seat: usize) {
         if catch_unwind(AssertUnwindSafe(|| job.work(seat))).is_err() {
-            job.next.store(job.tasks, Ordering::Relaxed);
+            job.claims.close();
             job.panicked.store(true, Ordering::Relaxed);
         }
         // After this the caller may return, and `job` may be gone.
@@ -262,8 +258,10 @@ impl Crew {
     }
 }
 
-pub(super) fn worker(shared: &Crew, generation: usize) {
+/// The life of a worker with this number.
+pub(super) fn worker(shared: &Crew, generation: usize, member: usize) {
     WORKS_FOR.set(shared);
+    MEMBER.set(member);
     let mut awake = Some(Awake::new());
     let mut state = lock(&shared.state);
     loop {

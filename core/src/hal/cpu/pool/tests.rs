@@ -9,14 +9,18 @@ fn every_task_is_done_once_and_seats_are_exclusive() {
         let pool = Pool::new(threads);
         let counts: Vec<AtomicUsize> = (0..1000).map(|_| AtomicUsize::new(0)).collect();
         let seats: Vec<AtomicBool> = (0..threads).map(|_| AtomicBool::new(false)).collect();
+        let body = |task: usize, seat: usize| {
+            assert!(!seats[seat].swap(true, Ordering::Acquire), "seat {seat} is taken");
+            counts[task].fetch_add(1, Ordering::Relaxed);
+            seats[seat].store(false, Ordering::Release);
+        };
         for _ in 0..20 {
-            pool.run(counts.len(), &|task, seat| {
-                assert!(!seats[seat].swap(true, Ordering::Acquire), "seat {seat} is taken");
-                counts[task].fetch_add(1, Ordering::Relaxed);
-                seats[seat].store(false, Ordering::Release);
-            });
+            pool.run(counts.len(), &body);
+            pool.try_run_near(counts.len(), &body).unwrap();
+            pool.try_run_near(200, &body).unwrap();
         }
-        assert!(counts.iter().all(|count| count.load(Ordering::Relaxed) == 20));
+        assert!(counts[..200].iter().all(|count| count.load(Ordering::Relaxed) == 60));
+        assert!(counts[200..].iter().all(|count| count.load(Ordering::Relaxed) == 40));
     }
 }
 
