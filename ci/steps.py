@@ -59,7 +59,7 @@ STEPS = [
     both("gradients", "the C library with gradients, from C, C++ and Zig", "ci/gradients", after=("zig",)),
     both("models", "a real model gives sentence-transformers' values, and one hash in every language", "ci/models",
          after=("build", "c", "cpp", "python", "node")),
-    both("cluster", "jobs on Ray and Dask: one hash, also when workers are killed", "ci/cluster", after=("libraries", "python")),
+    both("cluster", "jobs on Ray and Dask, training over MPI: one hash, also when workers are killed", "ci/cluster", after=("libraries", "python")),
     script("text", "a real language model: one hash however its answers are computed", "ci/text", after=("build",)),
     script("train", "networks learn digits and texts: one hash of their weights, ONNX's numbers", "ci/train", after=("libraries", "python")),
     both("ids", "every language runs the same conformance cases", "ci/same-ids", after=("c", "cpp", "python", "node", "zig", "models")),

@@ -59,6 +59,9 @@ enum {
 /// A generated text and its tokens.
 typedef struct adead_generation adead_generation;
 
+/// What the ranks send to this one in one exchange.
+typedef struct adead_mailbox adead_mailbox;
+
 /// A model in sentence-transformers' format (tokenizer, network, pooling), opened for a device, that embeds sentences. It never changes, so
 /// threads may share one.
 typedef struct adead_sentence_encoder adead_sentence_encoder;
@@ -233,6 +236,23 @@ typedef struct {
   /// The number of values.
   size_t size;
 } adead_trained_parameter;
+
+/// Moves bytes between the ranks of a training.
+typedef struct {
+  /// `sizeof(adead_transport)`.
+  size_t struct_size;
+  /// The number of this rank, counted from 0.
+  size_t rank;
+  /// The number of ranks, at least 1.
+  size_t size;
+  /// Passed to `exchange`.
+  void *user;
+  /// Sends each rank r the `lengths[r]` bytes at `parts[r]`, and puts the bytes that each other rank sent to this one into the mailbox,
+  /// with `adead_mailbox_put`. There is nothing for this rank itself. The arrays have `size` elements and are valid only during the
+  /// call. All ranks call it equally often. It runs in the thread that calls the trainer. Returns 0; any other number if a rank is
+  /// lost, which ends the call of the trainer with `io`. It must return: no longjmp and no C++ exception may leave it.
+  int32_t (*exchange)(void *user, const void *const *parts, const size_t *lengths, adead_mailbox *mailbox);
+} adead_transport;
 
 /// A progress event: a step is done, or an epoch has ended. Later versions add fields at the end.
 typedef struct {
@@ -661,6 +681,19 @@ adead_status adead_trainer_parameter(const adead_trainer *trainer,
                                      adead_trained_parameter *out,
                                      float *values,
                                      size_t capacity);
+
+/// Puts the bytes that a rank has sent into the mailbox of an exchange. They are copied.
+///
+/// `invalid_argument` for this rank itself or one that does not exist, and if the rank's bytes are there.
+ADEAD_API adead_status adead_mailbox_put(adead_mailbox *mailbox, size_t rank, const void *bytes, size_t length);
+
+/// Trains together with other processes from now on, as `adead_trainer_join` does, through the caller's transport. Every rank makes the
+/// call. The transport is copied; `user` must stay valid until the trainer is destroyed or joins other ranks.
+///
+/// `invalid_argument` if there are more ranks than shards, or if the ranks' trainings differ. `io` if a rank is lost.
+ADEAD_API
+adead_status adead_trainer_join_through(adead_trainer *trainer,
+                                        const adead_transport *transport);
 
 /// Runs a training job from a TOML file, whose format docs/training.md describes. `device` and `context` are as for `adead_context_open`.
 /// `device`, `context` and `opts` may be NULL.

@@ -104,6 +104,13 @@ Returned<T> computed(adead_status status, T value) {
   return encoded(status, std::move(value));
 }
 
+inline Returned<void> computed(adead_status status) {
+#ifndef ADEAD_NO_EXCEPTIONS
+  if (thrown()) std::rethrow_exception(std::exchange(thrown(), nullptr));
+#endif
+  return encoded(status);
+}
+
 /// Options as the C interface takes them, valid while the given ones live.
 inline adead_context_options raw(const ContextOptions &options) noexcept {
   adead_context_options raw = ADEAD_CONTEXT_OPTIONS_INIT;

@@ -5,6 +5,9 @@
 
 #include <adead/models.hpp>
 
+#include <memory>
+#include <string_view>
+
 namespace adead {
 inline namespace ADEAD_HPP_MODE {
 
@@ -39,6 +42,20 @@ struct TrainedParameter {
   std::string name;
   std::vector<std::size_t> dims;
   std::vector<float> values;
+};
+
+/// Moves bytes between the ranks of a training, for example over MPI. Derive a class from it for Trainer::join.
+class Transport {
+ public:
+  virtual ~Transport() = default;
+  /// Returns the number of this rank, counted from 0.
+  virtual std::size_t rank() const noexcept = 0;
+  /// Returns the number of ranks.
+  virtual std::size_t size() const noexcept = 0;
+  /// Sends each rank r the bytes of parts[r], and returns the bytes that each rank sent to this one. There is nothing for this rank
+  /// itself, and its own element of the result is ignored. All ranks call it equally often, in the thread that calls the trainer. Returns
+  /// nothing if a rank is lost, which is io. An exception ends the trainer's call too, and is rethrown.
+  virtual std::optional<std::vector<std::string>> exchange(const std::vector<std::string_view> &parts) = 0;
 };
 
 /// A network in training. Its weights have the same bits on every device, with every number of threads, and in every language.
@@ -86,6 +103,18 @@ class Trainer {
   Returned<void> join(Text place = "env", double patience = 300) {
     return detail::encoded(adead_trainer_join(get(), place.get(), patience));
   }
+  /// Joins other processes as above, through the program's own transport. The trainer shares it. invalid_argument if it is null.
+  Returned<void> join(std::shared_ptr<Transport> ranks) {
+    if (!ranks) return detail::failed<void>(ADEAD_INVALID_ARGUMENT, "ranks is null");
+    auto raw = detail::sized<adead_transport>();
+    raw.rank = ranks->rank();
+    raw.size = ranks->size();
+    raw.user = ranks.get();
+    raw.exchange = exchange;
+    adead_status status = adead_trainer_join_through(get(), &raw);
+    if (!status) ranks_ = std::move(ranks);
+    return detail::computed(status);
+  }
 
   /// Trains with one batch, and returns the loss before the step. shape_mismatch unless there are batch() samples; invalid_argument
   /// for a class that does not exist, or a loss that is not finite. After an error nothing has changed.
@@ -94,7 +123,7 @@ class Trainer {
     float loss = 0;
     if (const char *wrong = check(x, &targets, count)) return failed<float>(wrong);
     adead_status status = adead_trainer_step(get(), x.data(), targets.data(), count, &loss);
-    return detail::encoded(status, loss);
+    return detail::computed(status, loss);
   }
 
   /// Trains with all samples `epochs` times, in an order that the seed determines, and returns the mean loss of the last epoch.
@@ -196,6 +225,34 @@ class Trainer {
     return nullptr;
   }
 
+  /// The exchange of a Transport, for the C interface.
+  static std::int32_t exchange(void *user, const void *const *parts, const std::size_t *lengths, adead_mailbox *mailbox) noexcept {
+    Transport &ranks = *static_cast<Transport *>(user);
+    const auto run = [&] {
+      std::vector<std::string_view> sent;
+      for (std::size_t rank = 0; rank < ranks.size(); rank++) sent.emplace_back(static_cast<const char *>(parts[rank]), lengths[rank]);
+      const auto found = ranks.exchange(sent);
+      if (!found) return 1;
+      for (std::size_t rank = 0; rank < found->size(); rank++) {
+        const std::string &bytes = (*found)[rank];
+        if (rank != ranks.rank() && adead_mailbox_put(mailbox, rank, bytes.data(), bytes.size())) return 1;
+      }
+      return 0;
+    };
+#ifndef ADEAD_NO_EXCEPTIONS
+    try {
+      return run();
+    } catch (...) {
+      detail::thrown() = std::current_exception();
+      return 1;
+    }
+#else
+    return run();
+#endif
+  }
+
+  /// The trainer calls it, so it outlives the handle.
+  std::shared_ptr<Transport> ranks_;
   detail::Handle<adead_trainer, adead_trainer_destroy> handle_;
   adead_trainer_info info_{};
 };

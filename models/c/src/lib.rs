@@ -21,6 +21,7 @@ mod stream;
 mod text_options;
 mod text_stream;
 mod trainer;
+mod transport;
 mod version;
 
 // Nothing else happens when the library is loaded.

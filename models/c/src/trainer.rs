@@ -21,7 +21,7 @@ pub struct adead_trainer {
 }
 
 impl adead_trainer {
-    fn lock(&self) -> Result<MutexGuard<'_, Trainer>> {
+    pub(crate) fn lock(&self) -> Result<MutexGuard<'_, Trainer>> {
         match self.trainer.try_lock() {
             Ok(trainer) => Ok(trainer),
             Err(TryLockError::WouldBlock) => fail!(NotReady, "the trainer is computing in another thread"),

@@ -18,6 +18,7 @@ const SOURCES: &[&str] = &[
     "blocks",
     "conversion",
     "trainer",
+    "transport",
     "job",
 ];
 

@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <condition_variable>
 #include <fstream>
+#include <mutex>
 #include <sstream>
 #include <thread>
 #include <unistd.h>
@@ -111,6 +113,84 @@ void ranks(const Shared &shared) {
   CHECK(hashes[0] == shared.sha256 && hashes[1] == shared.sha256);
 }
 
+/// Ranks in threads of this process, which write to one another's boxes.
+struct Post {
+  explicit Post(std::size_t size) : size(size), boxes(size * size), full(size * size) {}
+
+  std::size_t size;
+  std::mutex mutex;
+  std::condition_variable news;
+  /// By the receiver and the sender.
+  std::vector<std::string> boxes;
+  std::vector<bool> full;
+};
+
+class Threads : public Transport {
+ public:
+  Threads(Post &post, std::size_t rank, int left = -1) : post_(post), rank_(rank), left_(left) {}
+  std::size_t rank() const noexcept override { return rank_; }
+  std::size_t size() const noexcept override { return post_.size; }
+  std::optional<std::vector<std::string>> exchange(const std::vector<std::string_view> &parts) override {
+    if (left_-- == 0) return std::nullopt;
+    std::unique_lock<std::mutex> lock(post_.mutex);
+    const std::size_t size = post_.size;
+    for (std::size_t to = 0; to < size; to++) {
+      if (to == rank_) continue;
+      const std::size_t box = to * size + rank_;
+      post_.news.wait(lock, [&] { return !post_.full[box]; });
+      post_.boxes[box] = std::string(parts[to]);
+      post_.full[box] = true;
+    }
+    post_.news.notify_all();
+    std::vector<std::string> found(size);
+    for (std::size_t from = 0; from < size; from++) {
+      if (from == rank_) continue;
+      const std::size_t box = rank_ * size + from;
+      post_.news.wait(lock, [&] { return post_.full[box]; });
+      found[from] = std::move(post_.boxes[box]);
+      post_.full[box] = false;
+    }
+    post_.news.notify_all();
+    return found;
+  }
+
+ private:
+  Post &post_;
+  std::size_t rank_;
+  /// After so many exchanges it fails.
+  int left_;
+};
+
+void own_transport(const Shared &shared) {
+  const Data data(240);
+  for (std::size_t size : {2, 3}) {
+    Post post(size);
+    std::vector<std::string> hashes(size);
+    std::vector<std::thread> threads;
+    for (std::size_t rank = 0; rank < size; rank++) {
+      threads.emplace_back([&, rank] {
+        Trainer trainer = create(shared, 1);
+        OK(trainer.join(std::make_shared<Threads>(post, rank)));
+        (void)OK(trainer.fit(data.x, data.classes, 20));
+        hashes[rank] = OK(trainer.sha256());
+      });
+    }
+    for (std::thread &thread : threads) thread.join();
+    for (const std::string &hash : hashes) CHECK(hash == shared.sha256);
+  }
+  // Alone, so the second exchange after the join's two fails.
+  Post post(1);
+  Trainer trainer = create(shared);
+  FAILS(InvalidArgument, invalid_argument, "ranks is null", trainer.join(std::shared_ptr<Transport>()));
+  FAILS(InvalidArgument, invalid_argument, "rank 1 of 1", trainer.join(std::make_shared<Threads>(post, 1)));
+  FAILS(Io, io, "exchange failed with 1", trainer.join(std::make_shared<Threads>(post, 0, 0)));
+  OK(trainer.join(std::make_shared<Threads>(post, 0, 3)));
+  const Data batch(24);
+  FAILS(Io, io, "exchange failed with 1", trainer.step(batch.x, batch.classes));
+  FAILS(Io, io, "can't be used any longer", trainer.step(batch.x, batch.classes));
+  CHECK(OK(trainer.steps()) == 0);
+}
+
 void refused(const Shared &shared) {
   const Data data(24);
   Trainer trainer = create(shared);
@@ -173,6 +253,7 @@ int main() {
   one_hash(shared);
   goes_on(shared);
   ranks(shared);
+  own_transport(shared);
   refused(shared);
   jobs();
 }

@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import queue
 import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -91,6 +92,70 @@ def test_ranks_have_the_hash_of_one():
 
     with ThreadPoolExecutor(2) as pool:
         assert set(pool.map(rank, free_place(2))) == {SHARED["sha256"]}
+
+
+class Post:
+    """Ranks in threads of this process: each has a queue for each other one."""
+
+    def __init__(self, rank, queues):
+        self.rank, self.size, self.queues = rank, len(queues), queues
+
+    def exchange(self, parts):
+        for other in range(self.size):
+            if other != self.rank:
+                self.queues[other][self.rank].put(parts[other])
+        return [b"" if other == self.rank else self.queues[self.rank][other].get(timeout=60) for other in range(self.size)]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_a_transport_of_the_program_has_the_hash_of_one_rank(size):
+    x, classes = samples()
+    queues = [[queue.Queue() for _ in range(size)] for _ in range(size)]
+
+    def rank(number):
+        with trainer(threads=1) as net:
+            net.join(Post(number, queues))
+            net.fit(x, classes, SHARED["epochs"])
+            return net.sha256()
+
+    with ThreadPoolExecutor(size) as pool:
+        assert set(pool.map(rank, range(size))) == {SHARED["sha256"]}
+
+
+def test_what_a_transport_raises_ends_the_call():
+    class Alone:
+        rank, size, result = 0, 1, [b""]
+
+        def exchange(self, parts):
+            if isinstance(self.result, BaseException):
+                raise self.result
+            return self.result
+
+    x, classes = samples(24)
+    with trainer() as net:
+        for wrong in (1, -1):
+            alone = Alone()
+            alone.rank = wrong
+            with pytest.raises(adead.InvalidArgumentError, match=f"rank {wrong} of 1 ranks"):
+                net.join(alone)
+        alone = Alone()
+        alone.result = [b"", b""]
+        with pytest.raises(adead.InvalidArgumentError, match="the bytes of 2 ranks; there are 1"):
+            net.join(alone)
+        alone.result = [b""]
+        net.join(alone)
+        net.step(x, classes)
+        before = net.sha256()
+        for wrong in (ValueError("no network"), KeyboardInterrupt()):
+            net.join(Alone())
+            alone = Alone()
+            net.join(alone)
+            alone.result = wrong
+            with pytest.raises(type(wrong)):
+                net.step(x, classes) if isinstance(wrong, ValueError) else net.fit(x, classes)
+            with pytest.raises(adead.IoError, match="can't be used any longer"):
+                net.step(x, classes)
+        assert net.sha256() == before and net.steps == 1
 
 
 def test_a_lost_rank_is_named():

@@ -18,9 +18,10 @@ pub use job::{
 pub use model::Sample;
 pub use run::{Epoch, Event, Outcome, RunOptions};
 
+pub use adead::train::ranks::Transport;
 pub use trainer::{Description, Trainer};
 
-use adead::train::ranks::{Nccl, Place, Tcp, Transport};
+use adead::train::ranks::{Nccl, Place, Tcp};
 use adead::{Error, Result, Status, Tensor};
 use sha2::{Digest, Sha256};
 use std::path::Path;

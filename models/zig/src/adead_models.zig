@@ -14,6 +14,7 @@ const gguf = @import("gguf.zig");
 const job = @import("job.zig");
 const text = @import("text.zig");
 const trainer = @import("trainer.zig");
+const transport = @import("transport.zig");
 
 pub const Error = shared.enums.Error;
 pub const Status = shared.enums.Status;
@@ -41,6 +42,9 @@ pub const FitOptions = trainer.FitOptions;
 pub const FitProgress = trainer.FitProgress;
 pub const Measured = trainer.Measured;
 pub const Parameter = trainer.Parameter;
+pub const Transport = transport.Transport;
+pub const Parts = transport.Parts;
+pub const Mailbox = transport.Mailbox;
 
 pub const trainJob = job.trainJob;
 pub const TrainOptions = job.TrainOptions;

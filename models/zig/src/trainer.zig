@@ -5,6 +5,7 @@ const c = @import("c");
 const shared = @import("shared");
 const SentenceEncoder = @import("encoder.zig").SentenceEncoder;
 const owned = @import("texts.zig").owned;
+const Transport = @import("transport.zig").Transport;
 const Allocator = std.mem.Allocator;
 const call = shared.call;
 const check = shared.enums.check;
@@ -261,5 +262,18 @@ pub const Trainer = struct {
     /// lost.
     pub fn join(self: Trainer, place: [:0]const u8, patience: f64) Error!void {
         try check(c.adead_trainer_join(self.handle, place.ptr, patience));
+    }
+
+    /// Joins other processes as join() does, through the program's own transport.
+    ///
+    /// InvalidArgument if there are more ranks than shards, or the ranks' trainers differ; Io if an exchange fails.
+    pub fn joinThrough(self: Trainer, transport: Transport) Error!void {
+        var raw: c.adead_transport = std.mem.zeroes(c.adead_transport);
+        raw.struct_size = @sizeOf(c.adead_transport);
+        raw.rank = transport.rank;
+        raw.size = transport.size;
+        raw.user = transport.user;
+        raw.exchange = transport.function;
+        try check(c.adead_trainer_join_through(self.handle, &raw));
     }
 };

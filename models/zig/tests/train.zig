@@ -301,6 +301,70 @@ test "two ranks have the hash of one" {
     for (ranks) |rank| try expectEqualStrings(shared.sha256, &rank.hash);
 }
 
+/// Ranks in threads of this process, which hand each other pointers to their parts.
+const Post = struct {
+    sent: [2]std.atomic.Value(?*const []const u8) = .{ .init(null), .init(null) },
+};
+
+const Thread = struct {
+    post: *Post,
+    rank: usize,
+    shared: *const Shared,
+    data: *const Data,
+    waits: usize = 0,
+    hash: [64]u8 = @splat(' '),
+
+    pub fn exchange(self: *Thread, parts: models.Parts, mailbox: models.Mailbox) !void {
+        const other = 1 - self.rank;
+        const part = parts.of(other);
+        self.post.sent[self.rank].store(&part, .release);
+        while (self.post.sent[other].load(.acquire) == null) try self.wait();
+        try mailbox.put(other, self.post.sent[other].load(.acquire).?.*);
+        // The other rank takes this one's part the same way, and says so.
+        self.post.sent[other].store(null, .release);
+        while (self.post.sent[self.rank].load(.acquire) != null) try self.wait();
+    }
+
+    fn wait(self: *Thread) !void {
+        self.waits += 1;
+        if (self.waits > 1 << 28) return error.TheOtherRankEnded;
+        std.Thread.yield() catch {};
+    }
+
+    fn run(self: *Thread) void {
+        self.hash = self.train() catch return;
+    }
+
+    fn train(self: *Thread) ![64]u8 {
+        const net = try self.shared.trainer(1);
+        defer net.deinit();
+        try net.joinThrough(.of(self, self.rank, 2));
+        _ = try net.fit(self.data.samples(most), self.data.targets(most), .{ .epochs = self.shared.epochs });
+        return net.sha256();
+    }
+};
+
+test "two ranks over the program's own transport have the hash of one" {
+    const shared: Shared = try .read();
+    defer shared.deinit();
+    const data: Data = .make();
+    var post: Post = .{};
+    var ranks: [2]Thread = undefined;
+    var threads: [2]std.Thread = undefined;
+    for (&ranks, &threads, 0..) |*rank, *thread, number| {
+        rank.* = .{ .post = &post, .rank = number, .shared = &shared, .data = &data };
+        thread.* = try std.Thread.spawn(.{}, Thread.run, .{rank});
+    }
+    for (threads) |thread| thread.join();
+    for (ranks) |rank| try expectEqualStrings(shared.sha256, &rank.hash);
+}
+
+const Lost = struct {
+    pub fn exchange(_: *Lost, _: models.Parts, _: models.Mailbox) !void {
+        return error.NoNetwork;
+    }
+};
+
 test "what does not fit is refused" {
     const shared: Shared = try .read();
     defer shared.deinit();
@@ -323,6 +387,9 @@ test "what does not fit is refused" {
     try fails(error.OutOfMemory, "out of memory", net.predict(std.testing.failing_allocator, x));
     try fails(error.InvalidArgument, "'7' is no place of a rank", net.join("7", 60));
     try fails(error.InvalidArgument, "patience is 0", net.join("0/2@127.0.0.1:1", 0));
+    var lost: Lost = .{};
+    try fails(error.InvalidArgument, "rank 2 of 2", net.joinThrough(.of(&lost, 2, 2)));
+    try fails(error.Io, "exchange failed with 1", net.joinThrough(.of(&lost, 0, 2)));
     try expectEqualStrings(&before, &try net.sha256());
     var steps: Steps = .{ .most = 3 };
     try fails(error.NotReady, "progress ended the training at step 3", net.fit(data.samples(most), data.targets(most), .{ .progress = .of(&steps) }));

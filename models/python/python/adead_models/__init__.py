@@ -19,6 +19,7 @@ from ._job import Step as Step
 from ._job import train as train
 from ._library import VERSION as __version__
 from ._quantize import quantize as quantize
+from ._ranks import Transport as Transport
 from ._train import Measured as Measured
 from ._train import Trainer as Trainer
 
@@ -34,6 +35,7 @@ __all__ = [
     "TextGenerator",
     "TextStream",
     "Trainer",
+    "Transport",
     "TruncationWarning",
     "__version__",
     "convert",

@@ -16,6 +16,7 @@ import numpy
 import numpy.typing
 
 from ._library import argument, check, context_options, text_of
+from ._ranks import Ranks, Transport, join_through
 from ._train_library import (
     DTYPE_I64,
     FitProgress,
@@ -105,6 +106,7 @@ class Trainer:
     ) -> None:
         self._lock = threading.RLock()
         self._pointer: c_void_p | None = None
+        self._ranks: Ranks | None = None
         layers = model if isinstance(model, Mapping) else {"kind": "layers", "layers": list(model)}
         description = {
             "model": layers,
@@ -185,8 +187,12 @@ class Trainer:
         """
         (samples, wanted, count), loss = self._pair(x, targets), c_float()
         with self._lock:
-            check(trainer_step(self._opened(), samples.ctypes.data, wanted.ctypes.data, count, loss))
+            self._check(trainer_step(self._opened(), samples.ctypes.data, wanted.ctypes.data, count, loss))
         return loss.value
+
+    def _check(self, status: int) -> None:
+        """Checks the status of a call in which ranks may have exchanged bytes."""
+        (self._ranks.check if self._ranks else check)(status)
 
     def fit(
         self, x: Array, targets: Array, epochs: int = 1, progress: Callable[[int, int, float], object] | None = None
@@ -208,7 +214,9 @@ class Trainer:
 
         data, function = (samples.ctypes.data, wanted.ctypes.data), FitProgress(told)
         with self._lock:
-            raised.check(trainer_fit(self._opened(), *data, count, epochs, function, None, loss))
+            status = trainer_fit(self._opened(), *data, count, epochs, function, None, loss)
+            self._check(0 if raised.error else status)
+            raised.check(status)
         return loss.value
 
     def predict(self, x: Array) -> Values:
@@ -263,20 +271,28 @@ class Trainer:
         with self._lock:
             check(trainer_load(self._opened(), argument(os.fspath(path))))
 
-    def join(self, place: str = "env", patience: float = 300.0) -> None:
+    def join(self, place: str | Transport = "env", patience: float = 300.0) -> None:
         """Joins other processes, which then train together.
 
         ``place`` names this process's rank: "0/4@host:29500" is rank 0 of 4, and rank 0 listens on that address. "env" reads the
-        variables of torchrun, Open MPI, MPICH or Slurm. All ranks receive the parameters and the step of rank 0. After joining,
+        variables of torchrun, Open MPI, MPICH or Slurm. A transport, such as ``adead_models.mpi.MpiTransport()``, moves the bytes
+        itself: then there is no other connection, and ``patience`` has no effect. All ranks receive the parameters and the step of rank 0. After joining,
         each rank makes the same calls with the same samples, and computes its part of every batch. ``patience`` is how many seconds
         a rank may take to connect, and to compute its part of a step. If every rank has its own NVIDIA GPU and finds NCCL,
         gradients go through NCCL: the file that the variable ``ADEAD_NCCL`` names, that of the package ``nvidia-nccl``, or the
         system's. Otherwise they go over TCP. ``adead.IoError`` if a rank does not connect or is lost,
         ``adead.InvalidArgumentError`` if there are more ranks than shards, or the ranks' trainers differ.
         """
+        if not isinstance(place, str):
+            with self._lock:
+                ranks = Ranks(place)
+                ranks.check(join_through(self._opened(), ranks.raw))
+                self._ranks = ranks
+            return
         _find_nccl()
         with self._lock:
             check(trainer_join(self._opened(), argument(place), patience))
+            self._ranks = None
 
     def close(self) -> None:
         """Frees the memory. Later calls are an error. Closing again does nothing."""
