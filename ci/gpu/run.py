@@ -63,15 +63,15 @@ class Report:
         self.steps = []
         self.log = (args.out / "log.txt").open("w")
 
-    def step(self, part, name, command, environment=None, check=None, limit=None, live=False):
-        """Runs a command. It fails with a status other than 0 and 77, if it takes too long, or if `check` finds a fault. `live`
+    def step(self, part, name, command, environment=None, check=None, limit=None, live=False, folder=""):
+        """Runs a command, in a folder of the bundle. It fails with a status other than 0 and 77, if it takes too long, or if `check` finds a fault. `live`
         shows its output at once."""
         begin = time.monotonic()
         limit = limit or self.args.limit
         self.log.write(f"\n==== {part}: {name}\n$ {' '.join(map(str, command))}\n")
         self.log.flush()
         with tempfile.TemporaryFile("w+", errors="replace") as printed:
-            process = subprocess.Popen(list(map(str, command)), cwd=BUNDLE, env=environment or self.environment,
+            process = subprocess.Popen(list(map(str, command)), cwd=BUNDLE / folder, env=environment or self.environment,
                                        stdin=subprocess.DEVNULL, stdout=printed, stderr=subprocess.STDOUT,
                                        start_new_session=True)  # fmt: skip
             try:
@@ -233,7 +233,8 @@ def examples(report, manifest, backends):
             report.skip("examples", example["name"], f"no GPU through {example['backend']}")
         else:
             tiny = ["--tiny"] if report.args.stand_in and example["file"] == "bin/overlap_demo" else []
-            report.step("examples", example["name"], [BUNDLE / example["file"], *example["arguments"], *tiny])
+            command = [BUNDLE / example["file"], *example["arguments"], *tiny]
+            report.step("examples", example["name"], command, folder=example["folder"])
 
 
 def sanitizer(report, backends):
