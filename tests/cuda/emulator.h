@@ -110,9 +110,12 @@ inline float __double2float_rz(double x) {
     return fabs(double(near)) > fabs(x) ? nextafterf(near, 0) : near;
 }
 inline int __double2int_rz(double x) {
-    return x != x ? 0 : x >= 2147483648.0 ? INT32_MAX : x <= -2147483648.0 ? INT32_MIN : int(x);
+    return x != x ? INT32_MIN : x >= 2147483648.0 ? INT32_MAX : x <= -2147483648.0 ? INT32_MIN : int(x);
 }
-inline unsigned __double2uint_rz(double x) { return !(x > 0) ? 0 : x >= 4294967296.0 ? UINT32_MAX : unsigned(x); }
+// GPUs make 2^31 of NaN here, where they make 0 of a float's.
+inline unsigned __double2uint_rz(double x) {
+    return x != x ? 1u << 31 : !(x > 0) ? 0 : x >= 4294967296.0 ? UINT32_MAX : unsigned(x);
+}
 inline long long __double2ll_rz(double x) {
     return x != x || x <= -9223372036854775808.0 ? INT64_MIN : x >= 9223372036854775808.0 ? INT64_MAX : (long long)x;
 }

@@ -239,12 +239,14 @@ INLINE ulong64 convert(const uint from, const uint to, const ulong64 v) {
         u = bits(__ll2float_rn(wide));
     } else if (from == F64) {
         double x = double_of(v);
+        // Unlike those of floats, conversions of doubles don't make 0 of NaN.
+        double number = x == x ? x : 0;
         switch (to) {
-        case I32: return uint(x == x ? __double2int_rz(x) : 0);
-        case U32: return __double2uint_rz(x);
+        case I32: return uint(__double2int_rz(number));
+        case U32: return __double2uint_rz(number);
         case BOOL: return v << 1 != 0;
-        case U8: return min(__double2uint_rz(x), 255u);
-        case I64: return x == x ? ulong64(__double2ll_rz(x)) : 0;
+        case U8: return min(__double2uint_rz(number), 255u);
+        case I64: return ulong64(__double2ll_rz(number));
         }
         u = narrow_f64(x, to != F32);
     } else if (from == F16) {
