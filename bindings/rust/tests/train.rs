@@ -119,6 +119,31 @@ fn a_gpu_keeps_the_weights() {
 }
 
 #[test]
+fn a_gpu_s_step_brings_only_the_loss_to_the_host() {
+    let Some(backend) = backend::named() else { return };
+    let name = format!("{backend}:0");
+    let context = match Context::open(&name) {
+        Ok(context) => context,
+        Err(error) => return backend::skip(&name, &error),
+    };
+    for (fixed, shards) in [(false, None), (false, Some(2)), (true, Some(2))] {
+        let (net, loss) = network(&context, if shards.is_some() { 8 } else { 16 }).unwrap();
+        let net = net.with_fixed_gradients(fixed);
+        let mut trainer = match shards {
+            Some(shards) => Trainer::in_shards(net, loss, optimizer(), shards).unwrap(),
+            None => Trainer::new(net, loss, optimizer()).unwrap(),
+        };
+        let (x, classes) = images(16, 0);
+        trainer.step(&[&x, &classes]).unwrap();
+        let profile = context.profile().unwrap();
+        trainer.step(&[&x, &classes]).unwrap();
+        let report = profile.finish();
+        let gpu = report.devices.iter().find(|device| device.id == name).unwrap();
+        assert!(gpu.downloaded <= 16, "{} bytes, fixed {fixed}, shards {shards:?}", gpu.downloaded);
+    }
+}
+
+#[test]
 fn cuts_into_micro_batches_change_no_bit() {
     let mut all = Vec::new();
     for cut in [&[8][..], &[1; 8], &[3, 3, 2], &[4, 4], &[7, 1]] {

@@ -58,8 +58,7 @@ pub unsafe extern "C" fn adead_mailbox_put(
 ) -> adead_status {
     guard(|| {
         // SAFETY: the caller vouches for the pointers, and `exchange` has the only one to the mailbox.
-        let (mailbox, bytes) =
-            unsafe { (exclusive(mailbox, "mailbox")?, array(bytes.cast::<u8>(), length, "bytes")?) };
+        let (mailbox, bytes) = unsafe { (exclusive(mailbox, "mailbox")?, array(bytes.cast::<u8>(), length, "bytes")?) };
         let size = mailbox.found.len();
         match mailbox.found.get_mut(rank) {
             Some(found @ None) => *found = Some(bytes.to_vec()),
@@ -122,12 +121,14 @@ impl Foreign {
         let mut mailbox = adead_mailbox { found: vec![None; self.size] };
         mailbox.found[self.rank] = Some(Vec::new());
         // SAFETY: the caller's callback, called as documented.
-        let code = unsafe { (self.exchange)(self.user, pointers.as_ptr(), lengths.as_ptr(), ptr::from_mut(&mut mailbox)) };
+        let code =
+            unsafe { (self.exchange)(self.user, pointers.as_ptr(), lengths.as_ptr(), ptr::from_mut(&mut mailbox)) };
         if code != 0 {
             fail!(Io, "the transport's exchange failed with {code}");
         }
         let all = mailbox.found.into_iter().enumerate().map(|(rank, found)| {
-            let missing = || Error::new(Status::Io, format!("the transport's exchange brought nothing from rank {rank}"));
+            let missing =
+                || Error::new(Status::Io, format!("the transport's exchange brought nothing from rank {rank}"));
             found.ok_or_else(missing)
         });
         all.collect()

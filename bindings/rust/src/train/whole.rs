@@ -98,8 +98,12 @@ fn update(
     } else {
         let sum = pipeline.input(DType::F32, &[elements + 1])?;
         let part = pipeline.constant(&Tensor::new(&[1.0 / shards as f32], &[])?)?;
-        let mean = pipeline.op(Op::Mul, &Attrs::DEFAULT, &[Some(sum), Some(part)])?;
-        (pipeline.rows(mean, 0, elements)?, pipeline.rows(mean, elements, 1)?)
+        // The loss has a tensor of its own, because reading a part of a tensor on a GPU brings all of it to the host.
+        let mut mean = |first: usize, count: usize| {
+            let values = pipeline.rows(sum, first, count)?;
+            pipeline.op(Op::Mul, &Attrs::DEFAULT, &[Some(values), Some(part)])
+        };
+        (mean(0, elements)?, mean(elements, 1)?)
     };
     pipeline.output(loss)?;
     if scales {
