@@ -21,7 +21,7 @@ pub(super) unsafe fn copy(x: *const u8, y: *mut u8, bytes: usize) {
     // A call takes longer than a short row. Two blocks that may overlap cover it.
     macro_rules! short {
         ($($size:literal)*) => {
-            $(if bytes >= $size && bytes <= 2 * $size {
+            $(if ($size..=2 * $size).contains(&bytes) {
                 // SAFETY: both blocks lie inside both.
                 unsafe {
                     let (first, last) = (x.cast::<[u8; $size]>().read(), x.add(bytes - $size).cast::<[u8; $size]>().read());

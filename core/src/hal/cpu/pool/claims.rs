@@ -16,31 +16,31 @@ pub(super) struct Claims {
     tasks: usize,
     /// Tasks in order: the next one.
     next: AtomicUsize,
-    /// Tasks near their memory: the number of threads, and the set of claimed tasks. 0 threads: in order.
-    threads: usize,
+    /// Tasks near their memory: the number of threads, and the set of claimed tasks.
+    threads: Option<usize>,
     taken: [AtomicU64; WORDS],
 }
 
 impl Claims {
     /// Threads claim tasks in order, so that those under way are neighbours.
     pub(super) fn in_order(tasks: usize) -> Claims {
-        Claims { tasks, next: AtomicUsize::new(0), threads: 0, taken: [const { AtomicU64::new(0) }; WORDS] }
+        Claims { tasks, next: AtomicUsize::new(0), threads: None, taken: [const { AtomicU64::new(0) }; WORDS] }
     }
 
     /// Each thread of a pool first claims the tasks of its own range, which is the same in every job with as many tasks. So
     /// memory that one job wrote is still in the cache of the core that reads it in the next one.
     pub(super) fn near(tasks: usize, threads: usize) -> Claims {
-        Claims { threads: if tasks <= 64 * WORDS { threads } else { 0 }, ..Claims::in_order(tasks) }
+        Claims { threads: Some(threads).filter(|_| tasks <= 64 * WORDS), ..Claims::in_order(tasks) }
     }
 
     /// Where the calling thread begins to look for tasks.
     pub(super) fn begin(&self) -> usize {
-        if self.threads == 0 { 0 } else { MEMBER.get() % self.threads * self.tasks / self.threads }
+        self.threads.map_or(0, |threads| MEMBER.get() % threads * self.tasks / threads)
     }
 
     /// Claims a task, from where the thread has come to.
     pub(super) fn claim(&self, from: &mut usize) -> Option<usize> {
-        if self.threads == 0 {
+        if self.threads.is_none() {
             let task = self.next.fetch_add(1, Relaxed);
             return (task < self.tasks).then_some(task);
         }
@@ -56,7 +56,7 @@ impl Claims {
 
     /// Returns how many tasks no thread has claimed.
     pub(super) fn left(&self) -> usize {
-        if self.threads == 0 {
+        if self.threads.is_none() {
             return self.tasks.saturating_sub(self.next.load(Relaxed));
         }
         let taken: u32 = self.taken.iter().map(|word| word.load(Relaxed).count_ones()).sum();
