@@ -115,7 +115,7 @@ void ranks(const Shared &shared) {
 
 /// Ranks in threads of this process, which write to one another's boxes.
 struct Post {
-  explicit Post(std::size_t size) : size(size), boxes(size * size), full(size * size) {}
+  explicit Post(std::size_t ranks) : size(ranks), boxes(ranks * ranks), full(ranks * ranks) {}
 
   std::size_t size;
   std::mutex mutex;
@@ -163,7 +163,7 @@ class Threads : public Transport {
 
 void own_transport(const Shared &shared) {
   const Data data(240);
-  for (std::size_t size : {2, 3}) {
+  for (std::size_t size : {std::size_t{2}, std::size_t{3}}) {
     Post post(size);
     std::vector<std::string> hashes(size);
     std::vector<std::thread> threads;
