@@ -8,9 +8,9 @@ device computes half of it, all of them started before the clock. Rounds alterna
 one device divided by twice the time of two. 1.00 means that two devices do twice as much.
 
 Items: 8,192 sentences of all lengths; 64 texts of 128 tokens; 20 steps of a GPT, batch 16 × 128, as one rank or as two that share
-a batch. `--layers`, `--heads` and `--width` change the GPT from 4 blocks with 8 heads of 256 values. With PyTorch, item ddp trains the same GPT by
-DistributedDataParallel over NCCL, in f32 without TF32; its rounds alternate with adead's, and the ratios are PyTorch's times divided by
-adead's, on one device and on two.
+a batch. `--layers`, `--heads` and `--width` change the GPT from 4 blocks with 8 heads of 256 values. With PyTorch, item ddp trains
+the same GPT by DistributedDataParallel over NCCL, in f32 without TF32. Its rounds alternate with adead's, and the ratios are PyTorch's
+times divided by adead's, on one device and on two.
 """
 
 import argparse

@@ -64,8 +64,8 @@ class Report:
         self.log = (args.out / "log.txt").open("w")
 
     def step(self, part, name, command, environment=None, check=None, limit=None, live=False, folder=""):
-        """Runs a command, in a folder of the bundle. It fails with a status other than 0 and 77, if it takes too long, or if `check` finds a fault. `live`
-        shows its output at once."""
+        """Runs a command, in a folder of the bundle. It fails with a status other than 0 and 77, if it takes too long, or if `check`
+        finds a fault. `live` shows its output at once."""
         begin = time.monotonic()
         limit = limit or self.args.limit
         self.log.write(f"\n==== {part}: {name}\n$ {' '.join(map(str, command))}\n")

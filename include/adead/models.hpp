@@ -95,20 +95,13 @@ inline std::exception_ptr &thrown() noexcept {
 }
 #endif
 
-/// The return value of a call that may have called a progress function; rethrows that function's exception.
-template <class T>
-Returned<T> computed(adead_status status, T value) {
+/// The return value of a call that may have called a function of the caller; rethrows that function's exception.
+template <class... T>
+auto computed(adead_status status, T... value) {
 #ifndef ADEAD_NO_EXCEPTIONS
   if (thrown()) std::rethrow_exception(std::exchange(thrown(), nullptr));
 #endif
-  return encoded(status, std::move(value));
-}
-
-inline Returned<void> computed(adead_status status) {
-#ifndef ADEAD_NO_EXCEPTIONS
-  if (thrown()) std::rethrow_exception(std::exchange(thrown(), nullptr));
-#endif
-  return encoded(status);
+  return encoded(status, std::move(value)...);
 }
 
 /// Options as the C interface takes them, valid while the given ones live.
