@@ -2484,13 +2484,15 @@ adead_status adead_tensor_slice(const adead_context *context,
                                 adead_tensor **out);
 
 /// Pads the first `rank` axes of x with `before[i]` elements before and `after[i]` after axis i. The padding is the
-/// element of `value`, a tensor of x's dtype with one element. `before` or `after` NULL: none.
+/// element of `value`, a tensor of x's dtype with one element. Elements of x are `step[i]` apart, with copies of it between them.
+/// `before` or `after` NULL: none; `step` NULL: 1.
 ADEAD_API
 adead_status adead_tensor_pad(const adead_context *context,
                               const adead_tensor *x,
                               const adead_tensor *value,
                               const int32_t *before,
                               const int32_t *after,
+                              const int32_t *step,
                               size_t rank,
                               adead_tensor **out);
 

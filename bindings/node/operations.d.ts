@@ -298,6 +298,7 @@ export interface SliceOptions {
 export interface PadOptions {
   before?: number[]
   after?: number[]
+  step?: number[]
 }
 
 /** Options of `gather`. */
@@ -804,7 +805,7 @@ export interface ContextOperations {
    * Pads every axis with a value, before and after.
    *
    * Operands: x any, value any, one element.
-   * Attributes: before (0 for each axis), after (0).
+   * Attributes: before (0 for each axis), after (0), step (1).
    * Result: any.
    */
   pad(x: Tensor, value: Tensor, options?: PadOptions): Tensor
@@ -1418,7 +1419,7 @@ export interface TensorOperations {
    * Pads every axis with a value, before and after.
    *
    * Operands: x any, value any, one element.
-   * Attributes: before (0 for each axis), after (0).
+   * Attributes: before (0 for each axis), after (0), step (1).
    * Result: any.
    */
   pad(value: Tensor, options?: PadOptions): Tensor

@@ -235,10 +235,11 @@ impl Context {
         self.run(Op::Slice, &Attrs { start, stop, step, ..Attrs::default() }, &[Some(x)])
     }
 
-    /// Pads the first axes with `before` and `after` elements, copies of the one element of `value`.
-    pub fn pad(&self, x: &Tensor, value: &Tensor, before: &[i32], after: &[i32]) -> Result<Tensor> {
-        let (start, stop) = (PerAxis::new(before)?, PerAxis::new(after)?);
-        self.run(Op::Pad, &Attrs { start, stop, ..Attrs::default() }, &[Some(x), Some(value)])
+    /// Pads the first axes with `before` and `after` elements, copies of the one element of `value`. Elements of x are `step` apart
+    /// (1 if the list is shorter), with copies of `value` between them.
+    pub fn pad(&self, x: &Tensor, value: &Tensor, before: &[i32], after: &[i32], step: &[i32]) -> Result<Tensor> {
+        let (start, stop, step) = (PerAxis::new(before)?, PerAxis::new(after)?, PerAxis::new(step)?);
+        self.run(Op::Pad, &Attrs { start, stop, step, ..Attrs::default() }, &[Some(x), Some(value)])
     }
 
     /// Gathers elements along an axis by index (i32, i64 or u32). The result has the shape of `ids`: x's, except along the axis.

@@ -324,10 +324,16 @@ fn slices_pads_and_gathers() {
     let refused = ctx.slice(&x, &[], &[], &[0]).unwrap_err();
     assert!(refused.message().contains("the step of axis 0 is 0; it must be at least 1"), "{refused}");
     let value = Tensor::new(&[-9i64], &[1]).unwrap();
-    let padded = ctx.pad(&x, &value, &[0, 1], &[1]).unwrap();
+    let padded = ctx.pad(&x, &value, &[0, 1], &[1], &[]).unwrap();
     assert_eq!(padded.to_vec::<i64>().unwrap(), [-9, 0, 1, 2, 3, -9, 4, 5, 6, 7, -9, -9, -9, -9, -9]);
-    let refused = ctx.pad(&x, &value, &[-1], &[]).unwrap_err();
+    let refused = ctx.pad(&x, &value, &[-1], &[], &[]).unwrap_err();
     assert!(refused.message().contains("before has -1"), "{refused}");
+    let apart = ctx.pad(&x, &value, &[], &[], &[1, 2]).unwrap();
+    assert_eq!(apart.to_vec::<i64>().unwrap(), [0, -9, 1, -9, 2, -9, 3, 4, -9, 5, -9, 6, -9, 7]);
+    let refused = ctx.pad(&x, &value, &[], &[], &[1, 0]).unwrap_err();
+    assert!(refused.message().contains("step has 0; it must be at least 1"), "{refused}");
+    let refused = ctx.pad(&x, &value, &[i32::MAX], &[], &[i32::MAX, i32::MAX]).unwrap_err();
+    assert_eq!(refused.status(), adead_core::Status::InvalidArgument, "{refused}");
     let ids = Tensor::new(&[3i32, 0], &[2, 1]).unwrap();
     assert_eq!(ctx.gather(&x, &ids, -1).unwrap().to_vec::<i64>().unwrap(), [3, 4]);
     let ids = Tensor::new(&[3i32, 4], &[2, 1]).unwrap();

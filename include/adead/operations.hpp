@@ -474,6 +474,7 @@ inline Returned<Tensor> Operations::pad(const Tensor &x, const Tensor &value, co
   adead_status status = ADEAD_OK;
   attrs.give(status, Op::pad, "before", options.before);
   attrs.give(status, Op::pad, "after", options.after);
+  attrs.give(status, Op::pad, "step", options.step);
   return run(status, Op::pad, attrs, operands, 2);
 }
 

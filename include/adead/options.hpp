@@ -148,6 +148,7 @@ struct SliceOptions {
 struct PadOptions {
   Permutation before = {};
   Permutation after = {};
+  Permutation step = {};
 };
 
 /// Options of gather. An option that is left out has the core's default.

@@ -488,6 +488,7 @@ class Pipeline : public Recorder {
     adead_status status = ADEAD_OK;
     attrs.give(status, Op::pad, "before", options.before);
     attrs.give(status, Op::pad, "after", options.after);
+    attrs.give(status, Op::pad, "step", options.step);
     return then(status, Op::pad, attrs, {of(value)}), *this;
   }
   Pipeline &pad(const PipelineOperand &x, const PipelineOperand &value, const PadOptions &options = {}) {

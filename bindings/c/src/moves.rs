@@ -101,7 +101,8 @@ pub unsafe extern "C" fn adead_tensor_slice(
 }
 
 /// Pads the first `rank` axes of x with `before[i]` elements before and `after[i]` after axis i. The padding is the
-/// element of `value`, a tensor of x's dtype with one element. `before` or `after` NULL: none.
+/// element of `value`, a tensor of x's dtype with one element. Elements of x are `step[i]` apart, with copies of it between them.
+/// `before` or `after` NULL: none; `step` NULL: 1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_tensor_pad(
     context: *const adead_context,
@@ -109,6 +110,7 @@ pub unsafe extern "C" fn adead_tensor_pad(
     value: *const adead_tensor,
     before: *const i32,
     after: *const i32,
+    step: *const i32,
     rank: usize,
     out: *mut *mut adead_tensor,
 ) -> adead_status {
@@ -116,7 +118,8 @@ pub unsafe extern "C" fn adead_tensor_pad(
         // SAFETY: the caller vouches for the pointers.
         unsafe {
             let (start, stop) = (per_axis(before, rank, "before")?, per_axis(after, rank, "after")?);
-            run(context, Op::Pad, &Attrs { start, stop, ..Attrs::default() }, &[x, value], out)
+            let attrs = Attrs { start, stop, step: per_axis(step, rank, "step")?, ..Attrs::default() };
+            run(context, Op::Pad, &attrs, &[x, value], out)
         }
     })
 }

@@ -178,7 +178,8 @@ static void moves(const adead_tensor *x) {
   OK(adead_tensor_create(ADEAD_DTYPE_I32, (const size_t[]){1, 2}, 2, perm, sizeof perm, &places));
   SAME("slice", "start=1,0 stop=-1,6 step=1,2", adead_tensor_slice(context, x, start, stop, step, 2, &y), x);
   SAME("slice", "start=1", adead_tensor_slice(context, x, start, NULL, NULL, 1, &y), x);
-  SAME("pad", "before=1,0 after=1,2", adead_tensor_pad(context, x, one, start, step, 2, &y), x, one);
+  SAME("pad", "before=1,0 after=1,2", adead_tensor_pad(context, x, one, start, step, NULL, 2, &y), x, one);
+  SAME("pad", "before=1,0 step=1,2", adead_tensor_pad(context, x, one, start, NULL, step, 2, &y), x, one);
   SAME("gather", "axis=0", adead_tensor_gather(context, line, places, 0, &y), line, places);
   OK(adead_tensor_less(context, x, one, &less));
   SAME("where", "", adead_tensor_where(context, less, x, one, &y), less, x, one);
@@ -217,7 +218,7 @@ static void doubles(const adead_tensor *x) {
   SAME("equal", "", adead_tensor_equal(context, a, b, &y), a, b);
   SAME("greater_equal", "", adead_tensor_greater_equal(context, a, one, &y), a, one);
   SAME("slice", "start=1", adead_tensor_slice(context, a, &start, NULL, NULL, 1, &y), a);
-  SAME("pad", "after=2", adead_tensor_pad(context, a, one, NULL, &after, 1, &y), a, one);
+  SAME("pad", "after=2", adead_tensor_pad(context, a, one, NULL, &after, NULL, 1, &y), a, one);
   SAME("gather", "axis=0", adead_tensor_gather(context, a, ids, 0, &y), a, ids);
   SAME("embedding", "", adead_tensor_embedding(context, a, ids, &y), a, ids);
   SAME("transpose", "", adead_tensor_transpose(context, a, NULL, 0, &y), a);
@@ -287,7 +288,7 @@ static void errors(adead_tensor *x, const adead_tensor *row) {
   FAILS(adead_tensor_transpose(context, x, NULL, 9, &out), ADEAD_INVALID_ARGUMENT, "rank is 9");
   FAILS(adead_tensor_slice(context, x, NULL, NULL, (const int32_t[]){0}, 1, &out), ADEAD_INVALID_ARGUMENT, "at least 1");
   FAILS(adead_tensor_slice(context, x, (const int32_t[]){0}, NULL, NULL, 9, &out), ADEAD_INVALID_ARGUMENT, "rank is 9");
-  FAILS(adead_tensor_pad(context, x, row, NULL, NULL, 0, &out), ADEAD_SHAPE_MISMATCH, "one element");
+  FAILS(adead_tensor_pad(context, x, row, NULL, NULL, NULL, 0, &out), ADEAD_SHAPE_MISMATCH, "one element");
   FAILS(adead_tensor_gather(context, x, x, 0, &out), ADEAD_DTYPE_MISMATCH, "ids are");
   FAILS(adead_tensor_where(context, x, x, x, &out), ADEAD_DTYPE_MISMATCH, "condition is bool, not f32");
   FAILS(adead_tensor_concat(context, NULL, 0, 0, &out), ADEAD_INVALID_ARGUMENT, "missing");

@@ -276,6 +276,7 @@ adead::Returned<adead::Tensor> typed(const adead::Context &context, adead::Op op
       adead::PadOptions options;
       attr("before", options.before);
       attr("after", options.after);
+      attr("step", options.step);
       if (of_tensor) return in(0)->pad(*in(1), options);
       return context.pad(*in(0), *in(1), options);
     }
@@ -591,6 +592,7 @@ bool recorded(adead::Pipeline &pipeline, adead::Op op, std::size_t count, In in,
       adead::PadOptions options;
       attr("before", options.before);
       attr("after", options.after);
+      attr("step", options.step);
       return said() && (void(pipeline.pad(*in(0), *in(1), options)), true);
     }
     case adead::Op::gather: {

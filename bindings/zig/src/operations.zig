@@ -147,6 +147,7 @@ pub const SliceOptions = struct {
 pub const PadOptions = struct {
     before: ?[]const i32 = null,
     after: ?[]const i32 = null,
+    step: ?[]const i32 = null,
 };
 
 /// Options of gather.
@@ -507,6 +508,7 @@ pub fn pad(ctx: Context, x: Tensor, value: Tensor, options: PadOptions) Error!Te
     defer attrs.deinit();
     try attrs.give(.pad, "before", options.before);
     try attrs.give(.pad, "after", options.after);
+    try attrs.give(.pad, "step", options.step);
     return ctx.run(.pad, &.{ x, value }, attrs);
 }
 

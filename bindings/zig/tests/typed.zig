@@ -222,6 +222,7 @@ pub fn typed(ctx: adead.Context, op: adead.Op, operands: []const Tensor, attrs: 
             var options: adead.operations.PadOptions = .{};
             attrs.take("before", &options.before);
             attrs.take("after", &options.after);
+            attrs.take("step", &options.step);
             return ctx.pad(operands[0], operands[1], options);
         },
         .gather => {

@@ -91,7 +91,7 @@ impl Pipeline {
                     let own = recorder.0.graph.meta(node).shape.dims()[0];
                     let (mut before, mut after) = (vec![0; all.rank()], vec![0; all.rank()]);
                     (before[0], after[0]) = (first, all.dims()[0] - first - own);
-                    vec![(from, recorder.pad(gradient, &before, &after)?)]
+                    vec![(from, recorder.pad(gradient, &before, &after, &[])?)]
                 }
                 Source::Op(op, attrs, operands) => {
                     let (op, attrs, operands) = (*op, *attrs, operands.clone());

@@ -4,7 +4,10 @@ use super::recorder::Recorder;
 use super::rules::{Gradients, Step};
 use crate::dtype::DType;
 use crate::error::{Result, fail};
-use crate::ops::{Attrs, Axis, Op, Permutation, concat_axis, gather_axis, slice_plan, topk_axis, transpose_axes};
+use crate::ops::{
+    Attrs, Axis, Op, PadPlan, PerAxis, Permutation, concat_axis, gather_axis, pad_plan, slice_plan, topk_axis,
+    transpose_axes,
+};
 use crate::pipeline::Value;
 use crate::shape::Shape;
 
@@ -99,31 +102,13 @@ pub(super) fn concat(to: &mut Recorder<'_>, step: &Step<'_>) -> Result<Gradients
 pub(super) fn slice(to: &mut Recorder<'_>, step: &Step<'_>) -> Result<Gradients> {
     let shape = to.shape(step.input(0)?)?;
     let plan = slice_plan(step.attrs, &shape)?;
-    let rank = shape.rank();
-    let mut g = step.gradient;
-    let (mut before, mut after) = (vec![0; rank], vec![0; rank]);
-    for axis in 0..rank {
-        let (count, stride) = (plan.dims[axis], plan.step[axis]);
-        if stride > 1 && count > 0 {
-            // Zeros between the elements: an axis more, padded, and joined with the one before.
-            let mut dims = to.shape(g)?.dims().to_vec();
-            dims.insert(axis + 1, 1);
-            let apart = to.reshape(g, &dims)?;
-            let (none, mut more) = (vec![0; rank + 1], vec![0; rank + 1]);
-            more[axis + 1] = stride - 1;
-            let padded = to.pad(apart, &none, &more)?;
-            dims.remove(axis + 1);
-            dims[axis] = count * stride;
-            g = to.reshape(padded, &dims)?;
-            let covered = (count - 1) * stride + 1;
-            dims[axis] = covered;
-            g = to.part(g, &vec![0; rank], &dims)?;
-        }
-        before[axis] = if count > 0 { plan.first[axis] } else { 0 };
-        let covered = if count > 0 { (count - 1) * stride + 1 } else { 0 };
-        after[axis] = shape.dims()[axis] - before[axis] - covered;
+    let (mut before, mut after) = (Vec::new(), Vec::new());
+    for (axis, &n) in shape.dims().iter().enumerate() {
+        let covered = plan.dims[axis].checked_sub(1).map_or(0, |gaps| gaps * plan.step[axis] + 1);
+        before.push(if covered > 0 { plan.first[axis] } else { 0 });
+        after.push(n - before[axis] - covered);
     }
-    Ok(vec![Some(to.pad(g, &before, &after)?)])
+    Ok(vec![Some(to.pad(step.gradient, &before, &after, &plan.step[..shape.rank()])?)])
 }
 
 #[cold]
@@ -131,8 +116,12 @@ pub(super) fn slice(to: &mut Recorder<'_>, step: &Step<'_>) -> Result<Gradients>
 pub(super) fn pad(to: &mut Recorder<'_>, step: &Step<'_>) -> Result<Gradients> {
     let (x, value) = (step.input(0)?, step.input(1)?);
     let shape = to.shape(x)?;
-    let before: Vec<usize> = (0..shape.rank()).map(|axis| step.attrs.start.at(axis, 0) as usize).collect();
-    let inside = to.part(step.gradient, &before, shape.dims())?;
+    let PadPlan { first, step: apart, .. } = pad_plan(step.attrs, &shape)?;
+    let end = |(axis, n): (usize, &usize)| first[axis] + n.checked_sub(1).map_or(0, |gaps| gaps * apart[axis] + 1);
+    let ends: Vec<i32> = shape.dims().iter().enumerate().map(|of| end(of) as i32).collect();
+    let (start, stop) = (step.attrs.start, PerAxis::new(&ends)?);
+    let attrs = Attrs { start, stop, step: step.attrs.step, ..Attrs::DEFAULT };
+    let inside = to.op(Op::Slice, &attrs, &[step.gradient])?;
     let mut by_value = None;
     if step.wants(1) {
         let sum = |to: &mut Recorder<'_>, of| to.op(Op::Sum, &Attrs { axis: Axis::All, ..Attrs::DEFAULT }, &[of]);

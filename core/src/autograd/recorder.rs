@@ -183,12 +183,12 @@ impl Recorder<'_> {
         self.op(Op::Matmul, &Attrs { trans_a, trans_b, precision, ..Attrs::DEFAULT }, &[a, b])
     }
 
-    /// Pads every axis with zeros.
+    /// Pads every axis with zeros, also between elements that are `step` apart.
     #[inline(never)]
-    pub fn pad(&mut self, value: Value, before: &[usize], after: &[usize]) -> Result<Value> {
+    pub fn pad(&mut self, value: Value, before: &[usize], after: &[usize], step: &[usize]) -> Result<Value> {
         let numbers = |list: &[usize]| PerAxis::new(&list.iter().map(|&n| n as i32).collect::<Vec<i32>>());
         let zero = self.number(0.0, value)?;
-        let attrs = Attrs { start: numbers(before)?, stop: numbers(after)?, ..Attrs::DEFAULT };
+        let attrs = Attrs { start: numbers(before)?, stop: numbers(after)?, step: numbers(step)?, ..Attrs::DEFAULT };
         self.op(Op::Pad, &attrs, &[value, zero])
     }
 

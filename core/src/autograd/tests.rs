@@ -182,7 +182,9 @@ fn every_operation_has_the_slope_of_its_differences() {
             Op::Pad => {
                 let per_axis = |numbers: &[i32]| PerAxis::new(numbers).unwrap();
                 let attrs = Attrs { start: per_axis(&[1, 0]), stop: per_axis(&[0, 2]), ..plain };
-                check(name, &[draw.tensor(&[2, 3], -1.0, 1.0), draw.tensor(&[], -1.0, 1.0)], only(op, attrs));
+                for attrs in [attrs, Attrs { step: per_axis(&[3, 2]), ..attrs }] {
+                    check(name, &[draw.tensor(&[2, 3], -1.0, 1.0), draw.tensor(&[], -1.0, 1.0)], only(op, attrs));
+                }
             }
             Op::Rope => {
                 let tables = [draw.tensor(&[3, 1, 2], -1.0, 1.0), draw.tensor(&[3, 1, 2], -1.0, 1.0)];

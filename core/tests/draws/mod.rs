@@ -309,6 +309,8 @@ pub fn draw(op: Op, dtype: DType, r: &mut Random) -> (Attrs, Vec<Option<Tensor>>
             let dims = r.dims(rank, 35);
             let list = |r: &mut Random| -> Vec<i32> { (0..r.below(rank + 1)).map(|_| r.below(5) as i32).collect() };
             (attrs.start, attrs.stop) = (PerAxis::new(&list(r)).unwrap(), PerAxis::new(&list(r)).unwrap());
+            let steps: Vec<i32> = (0..r.below(rank + 1)).map(|_| [1, 1, 2, 3][r.below(4)]).collect();
+            attrs.step = PerAxis::new(&steps).unwrap();
             operands = vec![Some(r.float(dtype, &dims)), Some(r.float(dtype, &[]))];
         }
         Op::Gather => {

@@ -404,10 +404,12 @@ def op_slice(attrs, shape, x):
 
 def op_pad(attrs, shape, x, value):
     """Where x is not, the value is."""
-    view, before, out = View(x.shape, x.data), [around[0] for around in shapes.padding(attrs, x.shape)], []
+    view, out = View(x.shape, x.data), []
+    places = [range(before, before + size * step, step)
+              for size, (before, _, step) in zip(x.shape, shapes.padding(attrs, x.shape))]
     for index in indices(shape):
-        source = tuple(position - skipped for position, skipped in zip(index, before))
-        inside = all(0 <= position < size for position, size in zip(source, x.shape))
+        inside = all(position in taken for position, taken in zip(index, places))
+        source = tuple(taken.index(position) for position, taken in zip(index, places)) if inside else None
         out.append(view[source] if inside else value.data[0])
     return out
 

@@ -289,11 +289,14 @@ def padded(x, value, padding, shape):
     """x between values, an axis at a time from the last one on."""
     data, dims = x.data, list(x.shape)
     for axis in reversed(range(len(dims))):
-        before, after = padding[axis]
+        before, after, step = padding[axis]
         inner = prod(shape[axis + 1:])
         width, out = dims[axis] * inner, array(data.typecode)
         for o in range(prod(dims[:axis])):
-            out += value * (before * inner) + cut(data, o, width) + value * (after * inner)
+            out += value * (before * inner)
+            for i in range(dims[axis]):
+                out += value * ((step - 1) * inner if i else 0) + cut(data, o * dims[axis] + i, inner)
+            out += value * (after * inner)
         data, dims[axis] = out, shape[axis]
     return data
 

@@ -189,7 +189,9 @@ def sliced(r):
 def padded(r):
     dims, dtype = shape(r, (0, 1, 2, 3), 4), r.choice(DTYPES)
     given = lambda: ",".join(str(r.randrange(3)) for _ in range(r.randrange(len(dims) + 1)))
-    return [values(r, dtype, dims), values(r, dtype, (1,) * r.randrange(3))], {"before": given(), "after": given()}
+    steps = ",".join(str(1 + r.randrange(3)) for _ in range(r.randrange(len(dims) + 1)))
+    operands = [values(r, dtype, dims), values(r, dtype, (1,) * r.randrange(3))]
+    return operands, {"before": given(), "after": given(), "step": steps}
 
 
 def gathered(r):

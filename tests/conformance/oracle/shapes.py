@@ -68,7 +68,7 @@ OPS = {
     "transpose": (1, 0, {"perm": ("ints", None)}),
     "concat": (1, 1 << 30, {"axis": ("int", "0")}),
     "slice": (1, 0, {"start": ("ints", ""), "stop": ("ints", ""), "step": ("ints", "")}),
-    "pad": (2, 0, {"before": ("ints", ""), "after": ("ints", "")}),
+    "pad": (2, 0, {"before": ("ints", ""), "after": ("ints", ""), "step": ("ints", "")}),
     "gather": (2, 0, {"axis": ("int", "-1")}),
     "cast": (1, 0, {"dtype": (DTYPES, "f32")}),
     **{op: (1, 0, {}) for op in UNARY},
@@ -282,11 +282,12 @@ def sliced(attrs, x):
 
 
 def padding(attrs, x):
-    """Elements before and behind each axis."""
-    for numbers in (attrs["before"], attrs["after"]):
-        if len(numbers) > len(x) or any(number < 0 for number in numbers):
-            invalid("before or after")
-    full = [[*numbers, *[0] * (len(x) - len(numbers))] for numbers in (attrs["before"], attrs["after"])]
+    """Elements before and behind each axis, and the distance between neighbours."""
+    lists = ((attrs["before"], 0), (attrs["after"], 0), (attrs["step"], 1))
+    for numbers, least in lists:
+        if len(numbers) > len(x) or any(number < least for number in numbers):
+            invalid("before, after or step")
+    full = [[*numbers, *[least] * (len(x) - len(numbers))] for numbers, least in lists]
     return list(zip(*full))
 
 
@@ -379,7 +380,8 @@ def result(op, operands, given):
     elif op == "pad":
         if shapes[1] and set(shapes[1]) != {1}:
             bad_shape("value has not one element")
-        shape = tuple(size + sum(around) for size, around in zip(x, padding(attrs, x)))
+        shape = tuple(before + after + (size - 1) * step + 1 if size else before + after
+                      for size, (before, after, step) in zip(x, padding(attrs, x)))
     elif op == "gather":
         shape = gather_shape(attrs, *shapes)
     elif op == "quantized_matmul":

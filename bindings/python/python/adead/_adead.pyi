@@ -490,6 +490,7 @@ class Tensor:
         value: _Operand,
         before: Sequence[int] | None = None,
         after: Sequence[int] | None = None,
+        step: Sequence[int] | None = None,
     ) -> Tensor: ...
     def gather(self, ids: _Operand, axis: _Axis | None = -1) -> Tensor: ...
     def rope(self, cos: _Operand, sin: _Operand, interleaved: bool | None = False) -> Tensor: ...
@@ -951,6 +952,7 @@ class Pipeline:
         value: _Recorded,
         before: Sequence[int] | None = None,
         after: Sequence[int] | None = None,
+        step: Sequence[int] | None = None,
     ) -> Pipeline: ...
     @overload
     def pad(
@@ -959,6 +961,7 @@ class Pipeline:
         value: _Recorded,
         before: Sequence[int] | None = None,
         after: Sequence[int] | None = None,
+        step: Sequence[int] | None = None,
     ) -> Pipeline: ...
     @overload
     def gather(self, ids: _Recorded, axis: _Axis | None = -1) -> Pipeline: ...
@@ -1295,6 +1298,7 @@ class Context:
         value: _Operand,
         before: Sequence[int] | None = None,
         after: Sequence[int] | None = None,
+        step: Sequence[int] | None = None,
     ) -> Tensor: ...
     def gather(self, x: _Operand, ids: _Operand, axis: _Axis | None = -1) -> Tensor: ...
     def rope(self, x: _Operand, cos: _Operand, sin: _Operand, interleaved: bool | None = False) -> Tensor: ...
@@ -1691,6 +1695,7 @@ def pad(
     value: _Operand,
     before: Sequence[int] | None = None,
     after: Sequence[int] | None = None,
+    step: Sequence[int] | None = None,
 ) -> Tensor: ...
 def gather(x: _Operand, ids: _Operand, axis: _Axis | None = -1) -> Tensor: ...
 def rope(x: _Operand, cos: _Operand, sin: _Operand, interleaved: bool | None = False) -> Tensor: ...

@@ -198,8 +198,7 @@ pub fn attention(net: &mut Network, name: &str, x: Value, heads: Heads) -> Resul
     let all = net.op_with(Op::Transpose, &Attrs { perm: order, ..Attrs::DEFAULT }, &[all])?;
     let mut parts = Vec::new();
     for part in 0..3 {
-        let (start, stop) = (PerAxis::new(&[part])?, PerAxis::new(&[part + 1])?);
-        let own = net.op_with(Op::Slice, &Attrs { start, stop, ..Attrs::DEFAULT }, &[all])?;
+        let own = net.pipeline().rows(all, part, 1)?;
         parts.push(net.pipeline().reshape(own, &[batch, heads.count, positions, size])?);
     }
     let y = net.op_with(Op::Attention, &Attrs { causal: heads.causal, ..Attrs::DEFAULT }, &parts)?;

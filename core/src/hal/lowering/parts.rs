@@ -3,7 +3,7 @@
 use super::moves::{ALONG, Axis, checked, copy, count, dispatch};
 use super::{Call, Encoder};
 use crate::error::{Error, Result, Status};
-use crate::ops::{Lines, SlicePlan, check_index, gather_axis, pad_before, slice_plan};
+use crate::ops::{Lines, SlicePlan, check_index, gather_axis, pad_plan, slice_plan};
 use crate::shape::MAX_RANK;
 use smallvec::SmallVec;
 
@@ -26,7 +26,7 @@ pub fn slice(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()> {
 /// `pad` of the op table: fills the output with the value, and then copies x into it.
 pub fn pad(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()> {
     let (x, y) = (call.operand(0), call.output);
-    let (before, size, rank) = (pad_before(call.attrs, x.shape)?, x.dtype.size() as u64, x.shape.rank());
+    let (plan, size, rank) = (pad_plan(call.attrs, x.shape)?, x.dtype.size() as u64, x.shape.rank());
     if x.shape != y.shape {
         copy(encoder, call.operand(1).address, y.address, size, &[(y.shape.elements() as u64, 0, size)])?;
     }
@@ -36,8 +36,8 @@ pub fn pad(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()> {
     let (mut axes, mut to): (SmallVec<[Axis; MAX_RANK]>, u64) = (SmallVec::new(), y.address);
     let (mut of_x, mut of_y) = (size, size);
     for axis in (0..rank).rev() {
-        to += before[axis] as u64 * of_y;
-        axes.push((x.shape.dims()[axis] as u64, of_x, of_y));
+        to += plan.first[axis] as u64 * of_y;
+        axes.push((x.shape.dims()[axis] as u64, of_x, plan.step[axis] as u64 * of_y));
         of_x *= x.shape.dims()[axis] as u64;
         of_y *= y.shape.dims()[axis] as u64;
     }

@@ -10,7 +10,7 @@ use crate::shape::{MAX_RANK, Shape};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// The least number of bytes that is worth another thread.
-pub(super) const GRAIN: usize = 512 * 1024;
+pub(super) const GRAIN: usize = 128 * 1024;
 
 /// Copies bytes from x to y, in pieces.
 ///
@@ -18,23 +18,38 @@ pub(super) const GRAIN: usize = 512 * 1024;
 /// Both cover `bytes` bytes and don't overlap.
 #[inline]
 pub(super) unsafe fn copy(x: *const u8, y: *mut u8, bytes: usize) {
+    // SAFETY: the caller vouches for one row.
+    unsafe { copy_rows(x, y, bytes, [0; 2], 1) };
+}
+
+/// Copies rows of `bytes` bytes. `apart` is the distance from one row to the next in x and in y.
+///
+/// # Safety
+/// x and y cover the rows and don't overlap.
+#[inline]
+pub(super) unsafe fn copy_rows(x: *const u8, y: *mut u8, bytes: usize, apart: [usize; 2], count: usize) {
+    let row = |row: usize| (x.wrapping_add(row * apart[0]), y.wrapping_add(row * apart[1]));
     // A call takes longer than a short row. Two blocks that may overlap cover it.
     macro_rules! short {
         ($($size:literal)*) => {
             $(if ($size..=2 * $size).contains(&bytes) {
-                // SAFETY: both blocks lie inside both.
-                unsafe {
-                    let (first, last) = (x.cast::<[u8; $size]>().read(), x.add(bytes - $size).cast::<[u8; $size]>().read());
-                    y.cast::<[u8; $size]>().write(first);
-                    y.add(bytes - $size).cast::<[u8; $size]>().write(last);
+                for (x, y) in (0..count).map(row) {
+                    // SAFETY: both blocks lie inside the row.
+                    unsafe {
+                        let (first, last) = (x.cast::<[u8; $size]>().read(), x.add(bytes - $size).cast::<[u8; $size]>().read());
+                        y.cast::<[u8; $size]>().write(first);
+                        y.add(bytes - $size).cast::<[u8; $size]>().write(last);
+                    }
                 }
                 return;
             })*
         };
     }
     short!(64 32 16 8 4);
-    // SAFETY: pieces lie inside both.
-    pieces!(bytes, |at, count| unsafe { y.add(at).copy_from_nonoverlapping(x.add(at), count) });
+    for (x, y) in (0..count).map(row) {
+        // SAFETY: pieces lie inside the row.
+        pieces!(bytes, |at, count| unsafe { y.add(at).copy_from_nonoverlapping(x.add(at), count) });
+    }
 }
 
 /// Returns an error unless every id of an embedding is a row of the table. Stops early if the caller no longer wants
@@ -92,9 +107,10 @@ pub(super) fn concat(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> {
         let part = Lines::along(view.shape(), axis).n * inner * view.dtype().size();
         let from = Shared(call.f32(i)?.cast_mut().cast::<u8>());
         chunks(exec, outer, GRAIN.div_ceil(part.max(1)), |start, end| {
-            for o in start..end {
-                // SAFETY: each operand writes only its own columns of every row.
-                unsafe { copy(from.get().add(o * part), to.get().add(o * row + at), part) };
+            // SAFETY: each operand writes only its own columns of every row.
+            unsafe {
+                let (x, y) = (from.get().add(start * part), to.get().add(start * row + at));
+                copy_rows(x, y, part, [part, row], end - start);
             }
         })?;
         at += part;

@@ -79,6 +79,15 @@ pub(super) fn reduce(exec: &Exec<'_>, op: Reduction, call: &mut Call<'_, '_>) ->
     if outer * inner == 1 && n > LINE_GRAIN && !index {
         return one_line(exec, fold, x, n, sink);
     }
+    if n == 1 && matches!(fold, Fold::Sum) {
+        // SUM of one value is 0 + x. Gradients of `gather` have many such lines.
+        return chunks(exec, outer * inner, GRAIN, |start, end| {
+            for i in start..end {
+                // SAFETY: there are as many results as values.
+                unsafe { sink.put(i, Outcome { value: 0.0 + *x.get().add(i) }) };
+            }
+        });
+    }
     if inner == 1 {
         let grain = if index { GRAIN } else { LINE_GRAIN };
         chunks(exec, outer, grain.div_ceil(n.max(1)), |start, end| {
@@ -91,7 +100,7 @@ pub(super) fn reduce(exec: &Exec<'_>, op: Reduction, call: &mut Call<'_, '_>) ->
         })?;
         return Ok(());
     }
-    // The lines are not contiguous. Columns are taken 16 at a time, and each keeps its own 32 lanes.
+    // The lines are not contiguous. Columns are taken 64 at a time, and each keeps its own 32 lanes.
     let strips = inner.div_ceil(Columns::WIDTH);
     chunks(exec, outer * strips, GRAIN.div_ceil(n.max(1) * Columns::WIDTH), |start, end| {
         for task in start..end {
@@ -206,7 +215,7 @@ impl Kernel for Line {
     }
 }
 
-/// Up to 16 neighbouring columns, which are reduced downwards.
+/// Up to 64 neighbouring columns, which are reduced downwards: several cache lines of each row, as rows often lie pages apart.
 struct Columns {
     fold: Fold,
     index: bool,
@@ -217,7 +226,7 @@ struct Columns {
 }
 
 impl Columns {
-    const WIDTH: usize = 16;
+    const WIDTH: usize = 64;
 }
 
 /// A row of a strip.
@@ -331,8 +340,8 @@ impl Columns {
             for l in 0..step {
                 let (low, high) = (lanes[l].as_mut_ptr(), lanes[l + step].as_ptr());
                 let mut at = 0;
-                while at < Columns::WIDTH {
-                    // SAFETY: both rows hold WIDTH values.
+                while at < self.width {
+                    // SAFETY: both rows hold WIDTH values, a multiple of every vector's lanes.
                     unsafe { S::store(low.add(at), both(S::load(low.add(at)), S::load(high.add(at)))) };
                     at += S::LANES;
                 }

@@ -204,6 +204,17 @@ pub trait Simd: Copy + 'static {
         }
     }
 
+    /// Loads bytes without a sign.
+    #[inline(always)]
+    unsafe fn load_bytes(p: *const u8) -> Self::I {
+        let mut lanes = [0i32; 16];
+        // SAFETY: the caller vouches for `p`, and 16 values are at least a vector.
+        unsafe {
+            (0..Self::LANES).for_each(|i| lanes[i] = i32::from(p.add(i).read()));
+            Self::bits(Self::load(lanes.as_ptr().cast()))
+        }
+    }
+
     /// Multiplies; keeps the low 32 bits.
     unsafe fn mul_i(a: Self::I, b: Self::I) -> Self::I;
     /// Multiplies the signed 16-bit halves of each lane, and adds both products to `sum`.

@@ -135,6 +135,7 @@ impl Simd for Avx2 {
         from_bits(a: __m256i) -> __m256 = _mm256_castsi256_ps(a);
         to_float(a: __m256i) -> __m256 = _mm256_cvtepi32_ps(a);
         add_i(a: __m256i, b: __m256i) -> __m256i = _mm256_add_epi32(a, b);
+        load_bytes(p: *const u8) -> __m256i = _mm256_cvtepu8_epi32(_mm_loadl_epi64(p.cast()));
         mul_i(a: __m256i, b: __m256i) -> __m256i = _mm256_mullo_epi32(a, b);
         sub_i(a: __m256i, b: __m256i) -> __m256i = _mm256_sub_epi32(a, b);
         add_pairs(sum: __m256i, a: __m256i, b: __m256i) -> __m256i = _mm256_add_epi32(sum, _mm256_madd_epi16(a, b));
@@ -148,6 +149,15 @@ impl Simd for Avx2 {
         select(mask: __m256, yes: __m256, no: __m256) -> __m256 = _mm256_blendv_ps(no, yes, mask);
         select_i(mask: __m256, yes: __m256i, no: __m256i) -> __m256i =
             _mm256_blendv_epi8(no, yes, _mm256_castps_si256(mask));
+    }
+    #[inline(always)]
+    unsafe fn store_bytes(p: *mut i8, a: __m256i) {
+        // SAFETY: the caller keeps the trait's contract.
+        unsafe {
+            let low = _mm256_and_si256(a, _mm256_set1_epi32(0xff));
+            let halves = _mm_packs_epi32(_mm256_castsi256_si128(low), _mm256_extracti128_si256::<1>(low));
+            _mm_storel_epi64(p.cast(), _mm_packus_epi16(halves, halves));
+        }
     }
     #[inline(always)]
     unsafe fn chains<const R: usize, const V: usize>(
@@ -254,6 +264,7 @@ impl Simd for Avx512 {
         max_i(a: __m512i, b: __m512i) -> __m512i = _mm512_max_epi32(a, b);
         largest_lane(a: __m512i) -> i32 = _mm512_reduce_max_epi32(a);
         sum_lanes(a: __m512i) -> i32 = _mm512_reduce_add_epi32(a);
+        load_bytes(p: *const u8) -> __m512i = _mm512_cvtepu8_epi32(_mm_loadu_si128(p.cast()));
         store_bytes(p: *mut i8, a: __m512i) -> () = _mm_storeu_si128(p.cast(), _mm512_cvtepi32_epi8(a));
         lt(a: __m512, b: __m512) -> __mmask16 = _mm512_cmp_ps_mask::<_CMP_LT_OQ>(a, b);
         eq(a: __m512, b: __m512) -> __mmask16 = _mm512_cmp_ps_mask::<_CMP_EQ_OQ>(a, b);
@@ -382,6 +393,23 @@ impl Simd for Sse2 {
         select_i(mask: __m128, yes: __m128i, no: __m128i) -> __m128i = _mm_castps_si128(
             Self::select(mask, _mm_castsi128_ps(yes), _mm_castsi128_ps(no))
         );
+    }
+    #[inline(always)]
+    unsafe fn load_bytes(p: *const u8) -> __m128i {
+        // SAFETY: the caller vouches for four bytes.
+        unsafe {
+            let (zero, bytes) = (_mm_setzero_si128(), _mm_cvtsi32_si128(p.cast::<i32>().read_unaligned()));
+            _mm_unpacklo_epi16(_mm_unpacklo_epi8(bytes, zero), zero)
+        }
+    }
+    #[inline(always)]
+    unsafe fn store_bytes(p: *mut i8, a: __m128i) {
+        // SAFETY: the caller vouches for four bytes.
+        unsafe {
+            let low = _mm_and_si128(a, _mm_set1_epi32(0xff));
+            let halves = _mm_packs_epi32(low, low);
+            p.cast::<i32>().write_unaligned(_mm_cvtsi128_si32(_mm_packus_epi16(halves, halves)));
+        }
     }
     #[inline(always)]
     unsafe fn load_head(p: *const f32, n: usize) -> __m128 {
