@@ -199,7 +199,7 @@ enum {
   ADEAD_OP_PROD = 55,
   /// Slices every axis from a start to a stop, in steps.
   ADEAD_OP_SLICE = 56,
-  /// Pads every axis with a value, before and after.
+  /// Pads every axis with a value: before, after and between its elements.
   ADEAD_OP_PAD = 57,
   /// Gathers elements along an axis by index.
   ADEAD_OP_GATHER = 58,

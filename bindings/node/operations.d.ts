@@ -802,7 +802,7 @@ export interface ContextOperations {
   /** `slice` on another thread. */
   sliceAsync(x: Tensor, options?: SliceOptions & Abortable): Promise<Tensor>
   /**
-   * Pads every axis with a value, before and after.
+   * Pads every axis with a value: before, after and between its elements.
    *
    * Operands: x any, value any, one element.
    * Attributes: before (0 for each axis), after (0), step (1).
@@ -1416,7 +1416,7 @@ export interface TensorOperations {
   /** `slice` on another thread. */
   sliceAsync(options?: SliceOptions & Abortable): Promise<Tensor>
   /**
-   * Pads every axis with a value, before and after.
+   * Pads every axis with a value: before, after and between its elements.
    *
    * Operands: x any, value any, one element.
    * Attributes: before (0 for each axis), after (0), step (1).

@@ -164,7 +164,7 @@ enum class Op : adead_op {
   prod = ADEAD_OP_PROD,
   /// Slices every axis from a start to a stop, in steps.
   slice = ADEAD_OP_SLICE,
-  /// Pads every axis with a value, before and after.
+  /// Pads every axis with a value: before, after and between its elements.
   pad = ADEAD_OP_PAD,
   /// Gathers elements along an axis by index.
   gather = ADEAD_OP_GATHER,

@@ -103,7 +103,7 @@ class Operations {
   Returned<Tensor> prod(const Tensor &x, const ProdOptions &options = {}) const;
   /// Slices every axis from a start to a stop, in steps.
   Returned<Tensor> slice(const Tensor &x, const SliceOptions &options = {}) const;
-  /// Pads every axis with a value, before and after.
+  /// Pads every axis with a value: before, after and between its elements.
   Returned<Tensor> pad(const Tensor &x, const Tensor &value, const PadOptions &options = {}) const;
   /// Gathers elements along an axis by index.
   Returned<Tensor> gather(const Tensor &x, const Tensor &ids, const GatherOptions &options = {}) const;

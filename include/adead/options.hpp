@@ -290,7 +290,7 @@ class TensorMethods {
   Returned<Tensor> prod(const ProdOptions &options = {}) const;
   /// Slices every axis from a start to a stop, in steps.
   Returned<Tensor> slice(const SliceOptions &options = {}) const;
-  /// Pads every axis with a value, before and after.
+  /// Pads every axis with a value: before, after and between its elements.
   Returned<Tensor> pad(const Tensor &value, const PadOptions &options = {}) const;
   /// Gathers elements along an axis by index.
   Returned<Tensor> gather(const Tensor &ids, const GatherOptions &options = {}) const;

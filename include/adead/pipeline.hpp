@@ -482,7 +482,7 @@ class Pipeline : public Recorder {
     return begin(x).slice(options);
   }
 
-  /// Pads every axis with a value, before and after.
+  /// Pads every axis with a value: before, after and between its elements.
   Pipeline &pad(const PipelineOperand &value, const PadOptions &options = {}) {
     Attrs attrs;
     adead_status status = ADEAD_OK;

@@ -151,7 +151,7 @@ pub const Op = enum(c.adead_op) {
     prod = c.ADEAD_OP_PROD,
     /// Slices every axis from a start to a stop, in steps.
     slice = c.ADEAD_OP_SLICE,
-    /// Pads every axis with a value, before and after.
+    /// Pads every axis with a value: before, after and between its elements.
     pad = c.ADEAD_OP_PAD,
     /// Gathers elements along an axis by index.
     gather = c.ADEAD_OP_GATHER,

@@ -502,7 +502,7 @@ pub fn slice(ctx: Context, x: Tensor, options: SliceOptions) Error!Tensor {
     return ctx.run(.slice, &.{x}, attrs);
 }
 
-/// Pads every axis with a value, before and after.
+/// Pads every axis with a value: before, after and between its elements.
 pub fn pad(ctx: Context, x: Tensor, value: Tensor, options: PadOptions) Error!Tensor {
     var attrs: Attrs = .{};
     defer attrs.deinit();

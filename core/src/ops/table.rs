@@ -136,7 +136,7 @@ macro_rules! table {
                 Concat = 29 concat: Move, moves::concat;
                 /// Slices every axis from a start to a stop, in steps.
                 Slice = 56 slice: Move, parts::slice;
-                /// Pads every axis with a value, before and after.
+                /// Pads every axis with a value: before, after and between its elements.
                 Pad = 57 pad: Move, parts::pad;
                 /// Gathers elements along an axis by index.
                 Gather = 58 gather: Move, parts::gather;
