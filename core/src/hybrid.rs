@@ -1,11 +1,12 @@
 //! One operation on several devices at once: each device computes some rows of the result.
 //!
 //! First the GPUs receive their operands, all at once, from threads of the CPU's pool. While they compute, the CPU computes its
-//! rows on the caller's thread and its pool. Then the GPUs' rows are downloaded.
+//! rows on the caller's thread and its pool. Then the GPUs' rows are downloaded. If GPUs take operands from one another, their rows
+//! stay with them.
 
 use crate::command::Command;
 use crate::devices::Opened;
-use crate::error::Result;
+use crate::error::{Result, fail};
 use crate::fpenv::DefaultEnvironment;
 use crate::hal::cpu::{CpuDevice, check_all_ids};
 use crate::hal::{Buffer, Download, Slice, Stream, Workers};
@@ -13,6 +14,7 @@ use crate::interrupt;
 use crate::operand::ViewMut;
 use crate::ops::{Cut, Op, Part};
 use crate::profile::{Activity, Profiler, Reason, What};
+use crate::tensor::Tensor;
 use std::slice;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -58,6 +60,44 @@ pub(crate) fn execute(
         sent.iter_mut().for_each(|sent: &mut Sent<'_>| drop(sent.stream.synchronize()));
     }
     done
+}
+
+/// Computes a cut operation on GPUs that take operands from one another, and returns its result, which stays with them. `parts` has
+/// a device and its number of rows, in the order of rows. The rows must add up to all rows.
+pub(crate) fn compute(
+    cpu: &CpuDevice,
+    parts: &[(&Opened, usize)],
+    cut: &Cut<'_>,
+    output: &ViewMut<'_>,
+) -> Result<Tensor> {
+    let (mut first, mut jobs, mut uploads) = (0, Vec::with_capacity(parts.len()), false);
+    for &(opened, rows) in parts {
+        let part = cut.part(first, rows);
+        first += rows;
+        uploads |= opened.lacks(cut, &part)?;
+        jobs.push(Mutex::new((opened, part, None)));
+    }
+    let whole = Whole(cut, output);
+    let compute = |i: usize| {
+        let _environment = DefaultEnvironment::enter();
+        let Whole(cut, _) = &whole;
+        let mut job = jobs[i].lock().unwrap_or_else(PoisonError::into_inner);
+        let (opened, part, done) = &mut *job;
+        *done = Some(opened.compute_part(cut, part));
+    };
+    // Uploads are waited for, so they begin at the same time. To enqueue alone takes less time than to wake a thread.
+    match uploads {
+        true => cpu.run(parts.len(), &compute),
+        false => (0..parts.len()).for_each(compute),
+    }
+    let mut pieces = Vec::with_capacity(parts.len());
+    for job in jobs {
+        let Some(done) = job.into_inner().unwrap_or_else(PoisonError::into_inner).2 else {
+            fail!(Internal, "{}: a part was not computed", cut.op())
+        };
+        pieces.push(done?);
+    }
+    Ok(Tensor::in_pieces(output.meta(), pieces))
 }
 
 fn execute_parts<'a>(

@@ -128,7 +128,8 @@ fn compare(ctx: &Context, seeds: std::ops::Range<u64>) -> usize {
             let most = split.rows.iter().max();
             assert!(split.rows.iter().filter(|&&rows| rows > 0).count() > 1, "{split:?}");
             assert!(split.rows.get(why.device) == most && split.ns < why.estimates[0].total_ns(), "{split:?}");
-            assert!(why.reason.contains(&format!(" {} on cpu,", split.rows[0])), "{}", why.reason);
+            let first = &ctx.dispatcher().profiles()[0].id;
+            assert!(why.reason.contains(&format!(" {} on {first},", split.rows[0])), "{}", why.reason);
             count += 1;
         }
     }
@@ -144,6 +145,78 @@ fn whatever_is_divided_has_the_same_bits() {
         assert!(count > 40, "{count} calls were divided");
         println!("{ctx:?}: {count} divided calls of a GPU {times} times as fast equal the CPU's");
     }
+}
+
+/// A context of all GPUs, which take operands from one another. `None` if there are fewer than two.
+fn gpus(name: &str) -> Option<(Context, Folder)> {
+    gpu()?;
+    let all = Context::with_options("cuda:*", &OPTIONS).ok().filter(|ctx| ctx.devices().len() > 1);
+    if all.is_none() {
+        let wanted = std::env::var("ADEAD_TEST_GPUS").is_ok();
+        assert!(!wanted, "ADEAD_TEST_GPUS is set, but 'cuda:*' is not several devices");
+        println!("skipped: there are no two CUDA devices");
+    }
+    all.map(|_| divided(name, "cuda:*", 1.0))
+}
+
+#[test]
+fn operations_on_several_gpus_have_the_same_bits() {
+    let Some((ctx, _folder)) = gpus("gpus") else { return };
+    let count = compare(&ctx, 300..310);
+    assert!(count > 40, "{count} calls were divided");
+    println!("{ctx:?}: {count} divided calls equal the CPU's");
+}
+
+#[test]
+fn results_of_several_gpus_stay_with_them() {
+    let Some((ctx, _folder)) = gpus("stay") else { return };
+    let mut r = Random(7);
+    let mut random = |dims: &[usize]| {
+        let values: Vec<f32> = (0..dims.iter().product()).map(|_| r.below(1000) as f32 / 500.0 - 1.0).collect();
+        Tensor::new(&values, dims).unwrap()
+    };
+    let (x, up, down, bias) = (random(&[65, 48]), random(&[48, 96]), random(&[96, 48]), random(&[48]));
+    // Products, functions, sums and moves: results with rows on each GPU, all of a tensor on one, operands of both kinds.
+    let layer = |ctx: &Context| -> adead_core::Result<Vec<Tensor>> {
+        let hidden = ctx.relu(&ctx.matmul(&x, &up)?)?;
+        let y = ctx.add(&ctx.matmul(&hidden, &down)?, &bias)?;
+        let z = ctx.softmax(&ctx.add(&y, &x)?, -1)?;
+        let turned = ctx.transpose(&z)?;
+        let square = ctx.matmul(&turned, &y)?;
+        let heads = y.reshape(&[65, 1, 4, 12])?;
+        let attended = ctx.run(Op::Attention, &Attrs::default(), &[Some(&heads), Some(&heads), Some(&heads)])?;
+        let part = ctx.exp(&y.rows(3, 50)?)?;
+        let column = ctx.run(Op::Sum, &Attrs { axis: adead_core::Axis::At(0), ..Attrs::default() }, &[Some(&z)])?;
+        Ok(vec![hidden, y, z, turned, square, attended, part, column])
+    };
+    let (expected, got) = (layer(&plain()).unwrap(), layer(&ctx).unwrap());
+    let ids: Vec<String> = ctx.devices().into_iter().map(|info| info.id).collect();
+    assert_eq!((got[0].places(), got[0].is_on_host()), (ids.clone(), false), "the rows stay where they are");
+    assert_eq!(x.places(), [&["cpu".into()], &ids[..]].concat(), "each has its rows of what was uploaded");
+    // Downloads that begin before the read, and reads of parts on their own.
+    got[1].to_cpu().unwrap();
+    assert_eq!(got[0].rows(1, 64).unwrap().bytes(), expected[0].rows(1, 64).unwrap().bytes());
+    for (i, (got, expected)) in got.iter().zip(&expected).enumerate() {
+        assert!(got.bytes() == expected.bytes() && got.dims() == expected.dims(), "result {i}");
+    }
+    // To one device by name, and out of the cache: no value is lost.
+    let again = layer(&ctx).unwrap();
+    let there = ctx.to(&again[0], &ids[1]).unwrap();
+    let one = Context::with_options(&ids[1], &OPTIONS).unwrap();
+    assert_eq!(one.exp(&there).unwrap().bytes(), plain().exp(&expected[0]).unwrap().bytes());
+    ctx.set_tensor_cache(0).unwrap();
+    assert!(again.iter().zip(&expected).all(|(again, expected)| again.bytes() == expected.bytes()));
+}
+
+#[test]
+fn several_threads_share_several_gpus() {
+    let Some((ctx, _folder)) = gpus("gpu-threads") else { return };
+    std::thread::scope(|scope| {
+        for thread in 0..4u64 {
+            let ctx = &ctx;
+            scope.spawn(move || assert!(compare(ctx, 400 + thread * 3..403 + thread * 3) > 10));
+        }
+    });
 }
 
 #[test]

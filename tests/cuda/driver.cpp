@@ -106,6 +106,7 @@ Result cuCtxPopCurrent_v2(Handle *c) {
     current.pop_back();
     return OK;
 }
+Result cuCtxEnablePeerAccess(Handle, unsigned) { return OK; }
 Result cuMemGetInfo_v2(size_t *f, size_t *t) { LOCKED; return *f = TOTAL - used, *t = TOTAL, OK; }
 // With its size in front.
 static void *take(size_t n) {
@@ -144,6 +145,7 @@ Result cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t n, Handle s) {
 Result cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t n, Handle s) {
     return enqueue(s, [=] { return memmove(reinterpret_cast<void *>(to), reinterpret_cast<void *>(from), n), OK; });
 }
+Result cuMemcpyPeerAsync(uint64_t to, Handle, uint64_t from, Handle, size_t n, Handle s) { return cuMemcpyDtoDAsync_v2(to, from, n, s); }
 Result cuMemsetD32Async(uint64_t to, unsigned v, size_t n, Handle s) {
     return enqueue(s, [=] {
         for (size_t i = 0; i < n; i++) reinterpret_cast<unsigned *>(to)[i] = v;

@@ -12,7 +12,7 @@ mod running;
 
 use crate::config::Config;
 use crate::contract::Precision;
-use crate::devices::{self, Choice, Named, Opened, Reuse, Slot};
+use crate::devices::{self, Choice, Named, Opened, Slot};
 use crate::dispatch::{AutoDispatcher, DeviceProfile, Places, calibration};
 use crate::error::{Result, fail};
 use crate::family::Family;
@@ -56,8 +56,6 @@ pub struct Context {
     /// The CPU as a device with a stream, for buffers on a machine without a GPU. Opened when first used.
     host: Arc<OnceLock<Arc<Opened>>>,
     kept: Arc<OnceLock<Box<dyn Kept>>>,
-    /// While this lives, the GPU reuses the memory of dropped results.
-    reuse: Option<Arc<Reuse>>,
     /// The default precision of products. Clones share it.
     precision: DefaultPrecision,
 }
@@ -129,9 +127,8 @@ impl Context {
             dispatcher.force(Some(gpus.first().map_or("cpu", |slot| &slot.info().id)))?;
         }
         let (before, gpus) = (usize::from(with_cpu), gpus.into());
-        let (host, kept, reuse, precision) = Default::default();
-        let context =
-            Context { cpu, gpus, before, dispatcher: Arc::new(dispatcher), profiler, host, kept, reuse, precision };
+        let (host, kept, precision) = Default::default();
+        let context = Context { cpu, gpus, before, dispatcher: Arc::new(dispatcher), profiler, host, kept, precision };
         context.set_precision(options.precision.unwrap_or_default());
         Ok(context)
     }
@@ -145,7 +142,7 @@ impl Context {
         if let Some(slot) = dispatcher.forced().and_then(|device| self.gpu(device)) {
             slot.opened()?;
         }
-        Ok(Context { dispatcher: Arc::new(dispatcher), kept: Default::default(), reuse: None, ..self.clone() })
+        Ok(Context { dispatcher: Arc::new(dispatcher), kept: Default::default(), ..self.clone() })
     }
 
     /// The GPU with this index in the dispatcher's list, or `None` for the CPU.
@@ -155,17 +152,12 @@ impl Context {
 
     /// Makes a context of the one device that holds this context's buffers: the GPU that the context was opened on or that `auto`
     /// found, else the CPU. Use it for work that should stay in one place, such as a model's layers. A GPU that was not named and
-    /// can't be used is skipped. A named GPU that can't be used is an error. As long as the new context lives, its GPU reuses the
-    /// memory of dropped results.
+    /// can't be used is skipped. A named GPU that can't be used is an error.
     pub fn undivided(&self) -> Result<Context> {
-        let mut context = match self.gpus.is_empty() || self.dispatcher.forced().is_some() {
-            true => self.clone(),
-            false => self.alone(self.working().map_or(DeviceKind::Cpu.name(), |opened| &opened.device.info().id))?,
-        };
-        if let Some(slot) = context.dispatcher.forced().and_then(|device| context.gpu(device)) {
-            context.reuse = Some(slot.opened()?.reuse());
+        match self.gpus.is_empty() || self.dispatcher.forced().is_some() {
+            true => Ok(self.clone()),
+            false => self.alone(self.working().map_or(DeviceKind::Cpu.name(), |opened| &opened.device.info().id)),
         }
-        Ok(context)
     }
 
     /// Returns whether every operation runs on the CPU.

@@ -35,7 +35,7 @@ impl Context {
         let output = op.info().infer(attrs, &inputs)?;
         // SAFETY: the shape rule returned this description, and the output has no memory.
         let command = unsafe { Command::unchecked(op, attrs, &inputs, ViewMut::nowhere(&output)) };
-        let cut = Cut::of(op, attrs, &inputs, &output);
+        let cut = self.cut(&command);
         Ok(self.dispatcher.explain_parts(&self.dispatcher.task(&command), cut.as_ref()))
     }
 
@@ -120,6 +120,11 @@ impl Context {
             None => (self.dispatcher.choose(command), None),
         };
         if let (Some(cut), Some(split)) = (cut, split) {
+            let rows = split.rows.iter().enumerate().filter(|(_, rows)| **rows > 0);
+            let is_open = |device| self.gpu(device).is_some_and(|gpu| gpu.opened().is_ok());
+            if cut.stays && !rows.clone().all(|(device, _)| is_open(device)) {
+                return Ok(Target::Cpu(Reason::Fallback));
+            }
             return Ok(Target::Parts(Box::new((cut, split))));
         }
         let chosen = Reason::Chosen(choice.why);
@@ -137,8 +142,30 @@ impl Context {
 
     /// Returns how the command can be divided, if the context divides. Packed operands have the layout of the CPU's kernels.
     fn cut<'a>(&self, command: &Command<'a>) -> Option<Cut<'a>> {
-        let divisible = self.dispatcher.is_hybrid() && !is_packed(command);
-        if divisible { Cut::of(command.op(), command.attrs(), command.inputs(), command.output().meta()) } else { None }
+        if !self.dispatcher.is_hybrid() || is_packed(command) {
+            return None;
+        }
+        let cut = if self.stays(command) { Cut::staying } else { Cut::of };
+        cut(command.op(), command.attrs(), command.inputs(), command.output().meta())
+    }
+
+    /// Whether GPUs would keep a divided result: they copy from one another, and the CPU is no device of the context or an operand is
+    /// only on a GPU.
+    fn stays(&self, command: &Command<'_>) -> bool {
+        let nowhere = matches!(command.output().place(), Place::Nowhere);
+        let gpus_alone = || self.before == 0 || !devices::are_on_host(command);
+        nowhere && self.dispatcher.has_peers() && !command.op().checks_ids() && gpus_alone()
+    }
+
+    /// Computes a divided operation whose result stays with the GPUs.
+    fn compute_parts(&self, cut: &Cut<'_>, split: &Split, output: &ViewMut<'_>) -> Result<Tensor> {
+        let mut parts = Vec::with_capacity(split.rows.len());
+        for (device, &rows) in split.rows.iter().enumerate().filter(|(_, rows)| **rows > 0) {
+            let Some(gpu) = self.gpu(device) else { fail!(Internal, "{}: a part stays on no GPU", cut.op()) };
+            parts.push((&**gpu.opened()?, rows));
+        }
+        log!(Trace, "dispatch", "{} is divided and stays, with these rows for the devices: {:?}", cut.op(), split.rows);
+        hybrid::compute(&self.cpu, &parts, cut, output)
     }
 
     #[inline(never)]
@@ -225,6 +252,7 @@ impl Context {
         let _environment = DefaultEnvironment::enter();
         let tensor = match self.target(&command)? {
             Target::Gpu(gpu, reason) => gpu.compute(&mut command, reason)?,
+            Target::Parts(parts) if parts.0.stays => self.compute_parts(&parts.0, &parts.1, command.output())?,
             target => {
                 let meta = command.output().meta();
                 Tensor::result(self.cpu.results(), meta, |output| {

@@ -13,4 +13,3 @@ pub(crate) use names::{Choice, Described, Named, choose, names_device, no_gpu, s
 pub use names::{gpus, unknown_visible};
 pub(crate) use opened::{Opened, Slot};
 pub(crate) use residency::{are_on_host, device_of, download_inputs};
-pub(crate) use reuse::Reuse;

@@ -23,8 +23,8 @@ pub(crate) struct Opened {
     /// The guards around users' buffers, if `ADEAD_CHECK_BUFFERS` is set.
     pub guards: Option<Guards>,
     stream: Mutex<Box<dyn Stream>>,
-    /// Memory of results, while somebody wants it used again.
-    reuse: Mutex<Weak<Reuse>>,
+    /// Memory of results that are gone, for the next ones.
+    pub(super) reuse: Arc<Reuse>,
     pub(super) me: Weak<Opened>,
 }
 
@@ -41,52 +41,19 @@ impl Opened {
         guards: Option<Guards>,
     ) -> Result<Arc<Opened>> {
         let stream = Mutex::new(device.clone().stream()?);
-        let cache = Cache::new(device.info().memory);
-        Ok(Arc::new_cyclic(|me| Opened {
-            device,
-            profiler,
-            cache,
-            guards,
-            stream,
-            reuse: Mutex::default(),
-            me: me.clone(),
-        }))
-    }
-
-    /// Memory of results that are gone is used again for the next ones while somebody has this.
-    pub fn reuse(&self) -> Arc<Reuse> {
-        let mut reuse = self.reuse.lock().unwrap_or_else(PoisonError::into_inner);
-        reuse.upgrade().unwrap_or_else(|| {
-            let new = Arc::new(Reuse::default());
-            *reuse = Arc::downgrade(&new);
-            new
-        })
-    }
-
-    /// The memory that is kept for results, if somebody wants that.
-    fn reuse_pool(&self) -> Option<Arc<Reuse>> {
-        self.reuse.lock().unwrap_or_else(PoisonError::into_inner).upgrade()
+        let (cache, reuse) = (Cache::new(device.info().memory), Reuse::new(device.info().memory));
+        Ok(Arc::new_cyclic(|me| Opened { device, profiler, cache, guards, stream, reuse, me: me.clone() }))
     }
 
     /// Memory of any contents for a result.
     pub(super) fn memory_of_result(&self, bytes: usize) -> Result<Arc<dyn Buffer>> {
-        match self.reuse_pool() {
-            Some(kept) => kept.take(bytes, |bytes| self.device.allocate_unset(bytes)),
-            None => self.device.allocate_unset(bytes),
-        }
-    }
-
-    /// Gives the memory that is kept for results back to the backend.
-    pub(super) fn clear_reuse(&self) {
-        if let Some(kept) = self.reuse_pool() {
-            kept.clear();
-        }
+        self.reuse.take(bytes, |bytes| self.device.allocate_unset(bytes))
     }
 
     /// Gives back what is kept for the next work.
     pub fn trim(&self) {
         self.cache.trim(self);
-        self.clear_reuse();
+        self.reuse.clear();
         self.device.trim();
     }
 

@@ -4,12 +4,13 @@ use super::Opened;
 use crate::command::Command;
 use crate::error::{Error, Result, Status};
 use crate::fpenv::DefaultEnvironment;
-use crate::hal::{Buffer, Download, Slice};
+use crate::hal::{Buffer, Download, Event, Slice};
 use crate::interrupt;
 use crate::operand::{Place, View};
 use crate::ops::{Op, check_ids};
 use crate::profile::{Activity, Reason, What};
-use crate::tensor::{Cache, Keeper, Tensor};
+use crate::tensor::{Cache, Keeper, Piece, Tensor, is_same};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// The device memory of a result, if the result stays on a device.
@@ -50,7 +51,7 @@ impl Opened {
         if tried > 1 || tried == 1 && !self.cache.shrink(self, 0, since)? {
             return Ok(false);
         }
-        self.clear_reuse();
+        self.reuse.clear();
         // An error of this work is returned to the caller who synchronises.
         self.with(|stream| {
             stream.event()?.wait(u64::MAX)?;
@@ -67,32 +68,80 @@ impl Opened {
         let mut bytes = command.output().meta().bytes();
         let (mut hits, mut misses) = (0, 0);
         for view in command.inputs().iter().flatten() {
-            let Some((tensor, _)) = Tensor::at(view.place()) else { continue };
-            if tensor.copy_on(self).is_some() {
+            let Some((tensor, at)) = Tensor::at(view.place()) else { continue };
+            if tensor.part_on(self, at..at + view.meta().bytes()).is_some() {
                 hits += 1;
                 continue;
             }
+            misses += 1;
+            if self.bring(tensor)? {
+                continue;
+            }
             view.host()?;
-            (misses, bytes) = (misses + 1, bytes + view.meta().bytes());
+            bytes += view.meta().bytes();
         }
         self.cache.count(hits, misses);
         self.cache.make_room(self, bytes as u64, since)?;
         Ok(since)
     }
 
+    /// Copies a tensor's values from other devices to this one, if it reaches their memory. Returns whether it did. The caller must
+    /// not hold the stream's lock.
+    pub fn bring(&self, tensor: &Tensor) -> Result<bool> {
+        let (root, _) = tensor.root();
+        match self.bring_pieces(root) {
+            // What is on the host too needs no other device.
+            Err(_) if root.if_on_host().is_some() => Ok(false),
+            done => done,
+        }
+    }
+
+    fn bring_pieces(&self, root: &Tensor) -> Result<bool> {
+        let pieces = root.pieces();
+        let is_own = |piece: &Piece| is_same(&*piece.keeper, self);
+        let reaches = |piece: &Piece| is_own(piece) || self.device.reaches(&*piece.memory);
+        if pieces.is_empty() || !pieces.iter().all(reaches) {
+            return Ok(false);
+        }
+        let (bytes, since) = (root.byte_len(), self.cache.use_one());
+        self.cache.make_room(self, bytes as u64, since)?;
+        let buffer = self.allocate(bytes, false)?;
+        for piece in &pieces {
+            let what = What::bytes(Activity::Copy, piece.bytes.len(), "tensor", Reason::Operands);
+            let to = Slice { buffer: &*buffer, offset: piece.bytes.start, bytes: piece.bytes.len() };
+            if is_own(piece) {
+                self.watched(&what, |stream| stream.copy(piece.slice(), to))?;
+                continue;
+            }
+            // Taken before this device's stream is locked, because two devices may copy from one another.
+            let after = piece.keeper.point()?;
+            self.watched(&what, |stream| stream.copy_from(piece.slice(), &*after, to))?;
+            piece.keeper.lend(piece.memory.clone(), self.point()?);
+        }
+        if let Some(opened) = self.me.upgrade() {
+            root.keep_copy(opened, &buffer);
+        }
+        Ok(true)
+    }
+
     /// Copies a tensor's values to this device, unless a copy is there.
     pub fn upload_tensor(&self, tensor: &Tensor) -> Result<()> {
         let (root, _) = tensor.root();
-        if root.copy_on(self).is_some() {
+        self.upload_part(root, 0..root.byte_len())
+    }
+
+    /// Copies these bytes of a root to this device, unless they are there.
+    pub(super) fn upload_part(&self, root: &Tensor, part: Range<usize>) -> Result<()> {
+        if root.part_on(self, part.clone()).is_some() || self.bring(root)? {
             return Ok(());
         }
-        let (bytes, since) = (root.host_bytes()?, self.cache.use_one());
+        let (bytes, since) = (&root.host_bytes()?[part.clone()], self.cache.use_one());
         self.cache.make_room(self, bytes.len() as u64, since)?;
         let buffer = self.allocate(bytes.len(), false)?;
         let what = What::bytes(Activity::Upload, bytes.len(), "tensor", Reason::Operands);
         self.watched(&what, |stream| stream.write(&*buffer, 0, bytes))?;
         if let Some(opened) = self.me.upgrade() {
-            root.keep_copy(opened, &buffer);
+            root.keep_part(opened, &buffer, part);
         }
         Ok(())
     }
@@ -105,6 +154,10 @@ impl Keeper for Opened {
 
     fn cache(&self) -> &Cache {
         &self.cache
+    }
+
+    fn point(&self) -> Result<Arc<dyn Event>> {
+        self.with(|stream| stream.event())
     }
 
     fn download(&self, part: Slice<'_>) -> Result<Box<dyn Download>> {
@@ -123,10 +176,18 @@ impl Keeper for Opened {
         download.take(into)
     }
 
-    fn read(&self, memory: &dyn Buffer, into: &mut [u8]) -> Result<()> {
+    fn catch_up(&self) -> Result<()> {
+        Opened::catch_up(self)
+    }
+
+    fn read(&self, part: Slice<'_>, into: &mut [u8]) -> Result<()> {
         let what = What::bytes(Activity::Download, into.len(), "tensor", Reason::Operands);
-        self.catch_up()?;
-        self.watched(&what, |stream| stream.read(memory, 0, into))
+        Opened::catch_up(self)?;
+        self.watched(&what, |stream| stream.read(part.buffer, part.offset, into))
+    }
+
+    fn lend(&self, memory: Arc<dyn Buffer>, until: Arc<dyn Event>) {
+        self.reuse.lend(memory, until);
     }
 }
 

@@ -1,10 +1,11 @@
 //! Device memory of results that are gone, used again by the next results.
 //!
 //! A backend keeps memory until the work that uses it is done. A model whose layers are enqueued faster than the device computes
-//! them would take new memory for each. What is enqueued later on the same stream may have it at once.
+//! them would take new memory for each. What is enqueued later on the same stream may have it at once, unless another device still
+//! copies from it.
 
 use crate::error::Result;
-use crate::hal::Buffer;
+use crate::hal::{Buffer, Event};
 use std::any::Any;
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -15,13 +16,52 @@ const MOST: usize = 24;
 /// Sizes are multiples of this: no allocator of a backend gives less.
 const UNIT: usize = 256;
 
+/// The part of a device's memory that is kept, at most, and that of a device which does not report its memory.
+const SHARE: u64 = 8;
+const UNKNOWN: u64 = 256 << 20;
+
 /// Memory that no tensor has, on a device's one stream for tensors: the smallest first.
-#[derive(Default)]
-pub(crate) struct Reuse(Mutex<Vec<Arc<dyn Buffer>>>);
+pub(crate) struct Reuse {
+    /// Bytes that are kept, at most.
+    most: u64,
+    blocks: Mutex<Vec<Arc<dyn Buffer>>>,
+    /// Memory that other devices copy from, until their events.
+    lent: Mutex<Vec<Loan>>,
+}
+
+/// Memory that another device copies from until its event.
+struct Loan {
+    until: Arc<dyn Event>,
+    memory: Arc<dyn Buffer>,
+}
 
 impl Reuse {
+    /// Keeps nothing yet of a device with this much memory.
+    pub fn new(memory: u64) -> Arc<Reuse> {
+        let most = if memory == 0 { UNKNOWN } else { memory / SHARE };
+        Arc::new(Reuse { most, blocks: Mutex::default(), lent: Mutex::default() })
+    }
+
     fn blocks(&self) -> MutexGuard<'_, Vec<Arc<dyn Buffer>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.blocks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps memory from being used again before `until`.
+    pub fn lend(&self, memory: Arc<dyn Buffer>, until: Arc<dyn Event>) {
+        self.lent.lock().unwrap_or_else(PoisonError::into_inner).push(Loan { until, memory });
+    }
+
+    /// Lets go of lent memory whose events are past. What nobody else has comes back to the blocks.
+    fn take_back(&self) {
+        let mut past = Vec::new();
+        self.lent.lock().unwrap_or_else(PoisonError::into_inner).retain(|Loan { until, memory }| {
+            // A device that is lost copies no more.
+            let is_past = until.is_done().unwrap_or(true);
+            if is_past {
+                past.push(memory.clone());
+            }
+            !is_past
+        });
     }
 
     /// Memory for a result: what is kept, if that fits, else what `new` gives for a number of bytes.
@@ -30,6 +70,7 @@ impl Reuse {
         bytes: usize,
         new: impl FnOnce(usize) -> Result<Arc<dyn Buffer>>,
     ) -> Result<Arc<dyn Buffer>> {
+        self.take_back();
         let bytes = bytes.max(1).next_multiple_of(UNIT);
         let found = {
             let mut blocks = self.blocks();
@@ -45,6 +86,10 @@ impl Reuse {
     fn put(&self, memory: Arc<dyn Buffer>) {
         let surplus = {
             let mut blocks = self.blocks();
+            let kept: u64 = blocks.iter().map(|block| block.size() as u64).sum();
+            if kept + memory.size() as u64 > self.most {
+                return;
+            }
             let at = blocks.partition_point(|block| block.size() < memory.size());
             blocks.insert(at, memory);
             // The smallest is taken again soonest.
@@ -56,6 +101,7 @@ impl Reuse {
 
     /// Gives what is kept back to the backend.
     pub fn clear(&self) {
+        self.take_back();
         let blocks = std::mem::take(&mut *self.blocks());
         drop(blocks);
     }
@@ -114,7 +160,7 @@ mod tests {
 
     #[test]
     fn memory_that_nobody_has_is_used_again_where_it_fits() {
-        let pool = Arc::new(Reuse::default());
+        let pool = Reuse::new(1 << 30);
         let (one, other) = (pool.take(4000, new).unwrap(), pool.take(4000, new).unwrap());
         assert_eq!((one.size(), start(&one) == start(&other)), (4096, false));
         let first = start(&one);
@@ -131,11 +177,14 @@ mod tests {
 
     #[test]
     fn so_much_is_kept_and_nothing_behind_the_pool() {
-        let pool = Arc::new(Reuse::default());
+        let pool = Reuse::new(1 << 30);
         let made: Vec<_> = (1..100).map(|i| pool.take(UNIT * i, new).unwrap()).collect();
         drop(made);
         let sizes: Vec<usize> = pool.blocks().iter().map(|block| block.size() / UNIT).collect();
         assert_eq!(sizes, (100 - MOST..100).collect::<Vec<_>>());
+        let large = pool.take(1 << 27, new).unwrap();
+        drop(large);
+        assert_eq!(pool.blocks().len(), MOST, "more than the device's memory allows");
         let last = pool.take(UNIT * 99, new).unwrap();
         let memory = Arc::downgrade(&pool);
         drop(pool);

@@ -6,8 +6,9 @@ use crate::command::Command;
 use crate::error::{Result, fail};
 use crate::hal::{Buffer, Stream};
 use crate::operand::{Inputs, Place, View, ViewMut};
+use crate::ops::{Cut, Part};
 use crate::profile::{Activity, Reason, Watch, What};
-use crate::tensor::Tensor;
+use crate::tensor::{Piece, Tensor};
 use std::slice;
 use std::sync::Arc;
 
@@ -26,6 +27,34 @@ impl Opened {
             fail!(Internal, "{}: the result has no memory", command.op())
         };
         Ok(Tensor::computed(command.output().meta(), opened, memory))
+    }
+
+    /// Enqueues a part of an operation, and returns its piece of the result.
+    pub fn compute_part(&self, cut: &Cut<'_>, part: &Part) -> Result<Piece> {
+        let inputs = part.inputs(cut)?;
+        let mut command = Command::lent(cut.op(), cut.attrs(), &inputs, ViewMut::nowhere(part.result()))?;
+        // Each device keeps its rows, for the next operation.
+        for view in inputs.iter().flatten() {
+            if let Some((tensor, at)) = Tensor::at(view.place()) {
+                self.upload_part(tensor, at..at + view.meta().bytes())?;
+            }
+        }
+        let computed = self.run_with_room(&mut command, Reason::Split, false)?;
+        let (Some(memory), Some(keeper)) = (computed, self.me.upgrade()) else {
+            fail!(Internal, "{}: the result has no memory", cut.op())
+        };
+        Ok(Piece { keeper, memory, bytes: part.skipped()..part.skipped() + part.result().bytes() })
+    }
+
+    /// Returns whether a part's operands have to be uploaded to this device.
+    pub fn lacks(&self, cut: &Cut<'_>, part: &Part) -> Result<bool> {
+        let lacks = |view: &View<'_>| match Tensor::at(view.place()) {
+            Some((root, at)) => {
+                root.if_on_host().is_some() && root.part_on(self, at..at + view.meta().bytes()).is_none()
+            }
+            None => true,
+        };
+        Ok(part.inputs(cut)?.iter().flatten().any(lacks))
     }
 
     /// Makes room for a command's operands and result, then executes it. Other tensors are evicted to stay within the
@@ -83,7 +112,7 @@ impl Opened {
                 continue;
             }
             let tensor = Tensor::at(view.place());
-            *place = tensor.and_then(|(tensor, at)| Some((tensor.copy_on(self)?, at)));
+            *place = tensor.and_then(|(tensor, at)| tensor.part_on(self, at..at + view.meta().bytes()));
             if place.is_some() {
                 continue;
             }

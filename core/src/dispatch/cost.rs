@@ -19,8 +19,10 @@ impl Places {
     pub const NOWHERE: Places = Places(0);
     /// Host memory.
     pub const HOST: Places = Places(1);
+    /// Several devices, each of which has its own part.
+    pub const SCATTERED: Places = Places(1 << 63);
     /// The most devices that a dispatcher chooses from.
-    pub const MAX_DEVICES: usize = 63;
+    pub const MAX_DEVICES: usize = 62;
 
     /// Returns the memory of device `index`, which must be below [`Places::MAX_DEVICES`].
     pub const fn device(index: usize) -> Places {
@@ -44,7 +46,7 @@ impl Places {
 
     /// The first device among the places.
     fn some_device(self) -> Option<usize> {
-        if self.0 < 2 { None } else { Some(self.0.trailing_zeros().max(1) as usize - 1) }
+        if self.0 < 2 { None } else { Some((self.0 & !1).trailing_zeros() as usize - 1) }
     }
 }
 
@@ -205,21 +207,33 @@ pub(super) fn price(profiles: &[DeviceProfile], index: usize, task: &Task) -> Es
     }
 }
 
+/// What one GPU copies from another stays there, and so does each GPU's part of the results that follow. The operation that needs it
+/// first counts this part of the time. Otherwise a value that begins on one GPU would keep all that follows from the others.
+const LATER: f64 = 4.0;
+
 /// The place of a device's own memory. A processor's memory is the host's.
 pub(super) fn place_of(profiles: &[DeviceProfile], index: usize) -> Places {
     if profiles[index].kind == Kind::Cpu { Places::HOST } else { Places::device(index) }
 }
 
-/// Nanoseconds to copy bytes from `from` to `to`. Copies between two devices go through host memory.
+/// Nanoseconds to copy bytes from `from` to `to`. Copies between two devices go through host memory, unless both are peers.
 pub(super) fn transfer(profiles: &[DeviceProfile], bytes: usize, from: Places, to: Places) -> f64 {
     if bytes == 0 || from.is_empty() || from.contain(to) {
         return 0.0;
     }
     let ns = |link: Option<&super::Link>| link.map_or(0.0, |link| link.latency_ns + bytes as f64 / link.gbytes);
-    let down = if from.contain(Places::HOST) { None } else { from.some_device() };
+    let peer = |device: usize| profiles.get(device)?.peer.as_ref();
+    // Only peers keep their parts of a value.
+    let scattered = || (0..profiles.len()).find(|&device| peer(device).is_some());
+    let source = if from == Places::SCATTERED { scattered() } else { from.some_device() };
+    let down = if from.contain(Places::HOST) { None } else { source };
     let up = to.some_device();
-    ns(down.and_then(|device| Some(&profiles.get(device)?.download)))
-        + ns(up.and_then(|device| Some(&profiles.get(device)?.upload)))
+    let through_host = ns(down.and_then(|device| Some(&profiles.get(device)?.download)))
+        + ns(up.and_then(|device| Some(&profiles.get(device)?.upload)));
+    match (source.and_then(peer), up.and_then(peer)) {
+        (Some(_), Some(link)) => through_host.min(ns(Some(link)) / LATER),
+        _ => through_host,
+    }
 }
 
 #[cfg(test)]
@@ -285,6 +299,21 @@ mod tests {
     fn between_two_devices_things_go_through_the_host() {
         let mut machine = machine();
         machine.push(machine[1].clone());
+        assert_eq!(transfer(&machine, 1000, Places::device(1), Places::device(2)), 270.0 + 510.0);
+    }
+
+    #[test]
+    fn between_peers_things_go_directly() {
+        let mut machine = machine();
+        machine[1].peer = Some(crate::dispatch::Link { latency_ns: 5.0, gbytes: 10.0 });
+        machine.push(machine[1].clone());
+        assert_eq!(transfer(&machine, 1000, Places::device(1), Places::device(2)), 105.0 / LATER);
+        // A value in parts comes from the others, and goes to the host as from one device.
+        assert_eq!(transfer(&machine, 1000, Places::SCATTERED, Places::device(1)), 105.0 / LATER);
+        assert_eq!(transfer(&machine, 1000, Places::SCATTERED, Places::HOST), 270.0);
+        assert_eq!(transfer(&machine, 1000, Places::HOST, Places::device(2)), 510.0);
+        assert_eq!(transfer(&machine, 1000, Places::HOST.and(Places::device(1)), Places::device(2)), 105.0 / LATER);
+        machine[2].peer = None;
         assert_eq!(transfer(&machine, 1000, Places::device(1), Places::device(2)), 270.0 + 510.0);
     }
 

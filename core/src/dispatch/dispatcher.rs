@@ -146,7 +146,7 @@ impl AutoDispatcher {
     pub(crate) fn choose_parts(&self, task: &Task, cut: Option<&Cut<'_>>) -> (Decision, Option<Split>) {
         let decision = self.choose_task(task);
         let cut = cut.filter(|_| decision.why == Why::Cheapest && self.is_hybrid());
-        (decision, cut.and_then(|cut| self.split(cut, &self.estimate(task, decision.device))))
+        (decision, cut.and_then(|cut| self.split(cut, task, &self.estimate(task, decision.device))))
     }
 
     /// Returns every device's estimate for a task, in the order of [`AutoDispatcher::profiles`].
@@ -178,12 +178,19 @@ impl AutoDispatcher {
         Explanation::new(self, task, decision, split)
     }
 
+    /// Returns whether there are several GPUs and all of them copy directly from one another.
+    pub(crate) fn has_peers(&self) -> bool {
+        let mut gpus = self.profiles.iter().filter(|profile| profile.kind != Kind::Cpu);
+        gpus.clone().count() > 1 && gpus.all(|profile| profile.peer.is_some())
+    }
+
     /// Makes a task from a command, with its operands at their places. A result in host memory is wanted there. But if an operand
-    /// is only on a device, the result may stay where it is computed, as its operand did.
+    /// is only on a device, or peers are all devices, the result may stay where it is computed, as its operand did.
     pub fn task(&self, command: &Command<'_>) -> Task {
         let (inputs, output) = (command.inputs(), command.output());
         let stays = |view: &View<'_>| matches!(view.place(), Place::Tensor(tensor, _) if tensor.if_on_host().is_none());
-        let stays = inputs.iter().flatten().any(stays);
+        let peers = || self.has_peers() && self.profiles.iter().all(|profile| profile.kind != Kind::Cpu);
+        let stays = inputs.iter().flatten().any(stays) || peers();
         Task::placed(command.op(), command.attrs(), inputs, output.meta(), &|i| match inputs.get(i) {
             Some(input) => input.as_ref().map_or(Places::HOST, |view| self.places(view.place())),
             None if stays && matches!(output.place(), Place::Host(_) | Place::Nowhere) => Places::NOWHERE,
@@ -202,8 +209,12 @@ impl AutoDispatcher {
             Place::Tensor(tensor, _) => {
                 let on_host = tensor.if_on_host().is_some();
                 let mut places = if on_host { Places::HOST } else { Places::NOWHERE };
-                tensor.each_device(&mut |id| places = places.and(of(id)));
-                places
+                let mut scattered = false;
+                tensor.each_device(&mut |id, part| match part {
+                    None => places = places.and(of(id)),
+                    Some(_) => scattered = true,
+                });
+                if places.is_empty() && scattered { Places::SCATTERED } else { places }
             }
             _ => Places::HOST,
         }

@@ -85,6 +85,8 @@ pub struct DeviceProfile {
     pub upload: Link,
     /// From the device to host memory.
     pub download: Link,
+    /// From the memory of another GPU that copies directly; `None` if it copies through host memory.
+    pub peer: Option<Link>,
     /// The rates, by [`Family`].
     pub rates: [Rate; Family::COUNT],
     /// The unit and the rates of products in exact integers.
@@ -206,6 +208,11 @@ impl DeviceProfile {
         let mut profile = DeviceProfile::of_figures(info.id.clone(), figures, source);
         profile.memory = info.memory;
         profile.exact = Exact::of_gpu(&info.arch, profile.rate(Family::Matmul).gflops);
+        if info.id.starts_with("cuda") {
+            // Large GPUs have NVLink; between others the driver copies through host memory. Measured on two H200s.
+            let gbytes = if info.memory >= 32 * GB { 250.0 } else { 10.0 };
+            profile.peer = Some(Link { latency_ns: 10_000.0, gbytes });
+        }
         if profile.kind == Kind::Discrete && info.id.starts_with("vulkan") {
             // Measured on an H200. The references' times are CUDA's.
             profile.launch_ns = 20_000.0;
@@ -231,6 +238,7 @@ impl DeviceProfile {
             memory: figures.memory,
             upload: figures.link,
             download: figures.link,
+            peer: None,
             exact: Exact::of_gpu("", products.gflops),
             rates: [products, share(0.4, 0.7), share(0.5, 0.85), share(0.4, 0.85), share(0.2, 0.7), share(0.5, 0.6)],
         }
@@ -286,6 +294,7 @@ impl DeviceProfile {
             memory,
             upload: nothing,
             download: nothing,
+            peer: None,
             rates: [matmul, attention, elementwise, function, reduction, rate(1.0, 0.7)],
             exact: Exact::of_cpu(isa, unit, ghz * n),
         }

@@ -57,14 +57,30 @@ struct Share {
 /// The times of device `index` for a task whose operands and result are in host memory: before the host can continue, and after.
 fn halves(profiles: &[DeviceProfile], index: usize, task: &Task) -> (f64, f64, Estimate) {
     let estimate = price(profiles, index, task);
-    let down = transfer(profiles, task.output.bytes, place_of(profiles, index), Places::HOST);
+    let down = transfer(profiles, task.output.bytes, place_of(profiles, index), task.output.at);
     let up = estimate.transfer_ns - down;
     (up, estimate.total_ns() - up, estimate)
 }
 
-fn task(cut: &Cut<'_>, part: &Part) -> Task {
+/// The task of a part. `whole` has the places of operands that stay where they are. `follows`: the parts are those of an operand
+/// that is divided among devices already.
+fn task(cut: &Cut<'_>, part: &Part, whole: &Task, follows: bool) -> Task {
     let metas = part.metas(cut);
-    Task::new(cut.op(), cut.attrs(), &metas, part.result())
+    if !cut.stays {
+        return Task::new(cut.op(), cut.attrs(), &metas, part.result());
+    }
+    let count = metas.len();
+    let mut task = Task::placed(cut.op(), cut.attrs(), &metas, part.result(), &|i| match whole.operands[i.min(7)].at {
+        _ if i == count => Places::NOWHERE,
+        at => at,
+    });
+    for (own, all) in task.operands.iter_mut().zip(&whole.operands) {
+        // Each device has its rows.
+        if follows && own.at == Places::SCATTERED && own.bytes < all.bytes {
+            own.at = Places::NOWHERE;
+        }
+    }
+    task
 }
 
 impl Share {
@@ -125,15 +141,34 @@ fn balance(shares: &mut [Share], total: f64) -> Option<Vec<f64>> {
 }
 
 impl AutoDispatcher {
-    /// Divides a cut operation among all devices. `None` if `alone`, the best device's estimate for all of it, is less.
-    pub(crate) fn split(&self, cut: &Cut<'_>, alone: &Estimate) -> Option<Split> {
+    /// Divides a cut operation among all devices, or among all GPUs if its operands stay there. `whole` is the operation's task.
+    /// `None` if `alone`, the best device's estimate for all of it, is less.
+    pub(crate) fn split(&self, cut: &Cut<'_>, whole: &Task, alone: &Estimate) -> Option<Split> {
         let profiles = self.profiles();
-        let (half, all) = (task(cut, &cut.part(0, cut.rows / 2)), task(cut, &cut.part(0, cut.rows)));
+        let index = |id: &str| profiles.iter().position(|profile| profile.id == id);
+        let priced =
+            |rows: Vec<usize>, follows| Some(Split { ns: self.together_ns(cut, whole, &rows, follows)?, rows });
+        let as_it_is = cut.stays.then(|| cut.division(profiles.len(), &index)).flatten();
+        let as_it_is = as_it_is.and_then(|rows| priced(rows, true));
+        let balanced = self.balanced(cut, whole).and_then(|rows| priced(rows, false));
+        // To divide anew, devices copy rows that others have.
+        let splits = as_it_is.into_iter().chain(balanced);
+        let split = splits.min_by(|a, b| a.ns.total_cmp(&b.ns))?;
+        let better = !alone.fits || split.ns < alone.total_ns();
+        (better && split.rows.iter().filter(|&&rows| rows > 0).count() > 1).then_some(split)
+    }
+
+    /// The rows with which all devices finish at the same time.
+    fn balanced(&self, cut: &Cut<'_>, whole: &Task) -> Option<Vec<usize>> {
+        let profiles = self.profiles();
+        let part = |rows| task(cut, &cut.part(0, rows), whole, false);
+        let (half, all) = (part(cut.rows / 2), part(cut.rows));
         // The host comes last: it computes its part when the others have their operands.
         let host = |device: &usize| profiles[*device].kind == Kind::Cpu;
         let (cpus, gpus): (Vec<usize>, Vec<usize>) = (0..profiles.len()).partition(host);
         let share = |&device: &usize| Share::new(profiles, device, cut.rows, &half, &all);
-        let mut shares: Vec<Share> = gpus.iter().chain(&cpus).map(share).collect();
+        let cpus = if cut.stays { &[] } else { &cpus[..] };
+        let mut shares: Vec<Share> = gpus.iter().chain(cpus).map(share).collect();
         let balanced = balance(&mut shares, cut.rows as f64)?;
         // With many rows, each device gets whole tiles of most kernels. The last device gets the rest.
         let step = (cut.rows / 256).clamp(1, 64);
@@ -144,17 +179,15 @@ impl AutoDispatcher {
             left -= rows[share.device];
         }
         rows[shares[last].device] = left;
-        let ns = self.together_ns(cut, &rows)?;
-        let better = !alone.fits || ns < alone.total_ns();
-        (better && rows.iter().filter(|&&rows| rows > 0).count() > 1).then_some(Split { rows, ns })
+        Some(rows)
     }
 
     /// Nanoseconds until all devices have computed these rows. `None` if the memory of one is too small.
-    pub(super) fn together_ns(&self, cut: &Cut<'_>, rows: &[usize]) -> Option<f64> {
+    pub(super) fn together_ns(&self, cut: &Cut<'_>, whole: &Task, rows: &[usize], follows: bool) -> Option<f64> {
         let profiles = self.profiles();
         let (mut before, mut ns, mut host) = (0.0f64, 0.0f64, 0.0);
         for (device, &rows) in rows.iter().enumerate().filter(|(_, rows)| **rows > 0) {
-            let (up, rest, estimate) = halves(profiles, device, &task(cut, &cut.part(0, rows)));
+            let (up, rest, estimate) = halves(profiles, device, &task(cut, &cut.part(0, rows), whole, follows));
             if !estimate.fits {
                 return None;
             }

@@ -200,6 +200,11 @@ pub unsafe trait Device: Send + Sync {
         work()
     }
 
+    /// Returns whether its streams can copy from the memory of another device: [`Stream::copy_from`].
+    fn reaches(&self, _memory: &dyn Buffer) -> bool {
+        false
+    }
+
     /// Waits for the work that other code gave CUDA's default stream, so that memory it used can be reused.
     fn wait_for_others(&self) -> Result<()> {
         Ok(())
@@ -274,6 +279,12 @@ pub unsafe trait Stream: Send {
 
     /// Enqueues a copy between two slices of the same length. Slices of one buffer must not overlap.
     fn copy(&mut self, from: Slice<'_>, to: Slice<'_>) -> Result<()>;
+
+    /// Enqueues a copy from another device's memory, which [`Device::reaches`] must name, behind `after`, an event of one of that
+    /// device's streams. The slices have the same length.
+    fn copy_from(&mut self, _from: Slice<'_>, _after: &dyn Event, _to: Slice<'_>) -> Result<()> {
+        fail!(Unsupported, "this device can't copy from another one's memory")
+    }
 
     /// Enqueues a fill with zeros.
     fn clear(&mut self, to: Slice<'_>) -> Result<()>;

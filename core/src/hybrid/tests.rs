@@ -141,7 +141,7 @@ fn every_split_point_has_the_bits_of_the_whole() {
             }
         }
         match op {
-            Op::Dot | Op::Transpose | Op::Slice | Op::Pad | Op::Gather => assert_eq!(cut, 0, "{op} has no parts"),
+            Op::Dot | Op::Slice | Op::Pad | Op::Gather => assert_eq!(cut, 0, "{op} has no parts"),
             _ => assert!(cut > 0, "{op} was never cut"),
         }
         println!("{op}: {cut} calls equal the whole in {compared} splits");
@@ -209,6 +209,12 @@ fn cuts_are_as_fine_as_they_can_be() {
     assert_eq!(shapes(Op::Attention, &plain, &[&[6, 9, 8], &[1, 10, 8], &[1, 10, 8]], 2).0, 54);
     assert_eq!(shapes(Op::Attention, &plain, &[&[1, 9, 8], &[1, 10, 8], &[1, 10, 8], &[9, 10]], 2).0, 9);
     assert_eq!(shapes(Op::Attention, &causal, &[&[1, 9, 8], &[1, 10, 8], &[1, 10, 8]], 2).0, 0);
+    // Transposition: the first axis, if it stays the first.
+    let perm = |perm: &[i32]| Attrs { perm: crate::Permutation::new(perm).unwrap(), ..plain };
+    let (x, turned) = (&[4, 5, 6][..], vec![vec![3, 5, 6], vec![3, 6, 5]]);
+    assert_eq!(shapes(Op::Transpose, &perm(&[0, 2, 1]), &[x], 3), (4, turned));
+    assert_eq!(shapes(Op::Transpose, &perm(&[1, 0, 2]), &[x], 3).0, 0);
+    assert_eq!(shapes(Op::Transpose, &plain, &[x], 3).0, 0);
     assert_eq!(shapes(Op::Ffn, &plain, &[&[4, 5, 6], &[6, 7], &[7], &[7, 3]], 7).0, 20);
     // Nothing to compute, and a single row.
     assert_eq!(shapes(Op::Relu, &plain, &[&[4, 0]], 0).0, 0);

@@ -17,6 +17,7 @@ use crate::shape::Shape;
 use smallvec::SmallVec;
 use std::any::Any;
 use std::marker::PhantomData;
+use std::ops::Range;
 use std::ptr::NonNull;
 
 /// Where an operand's elements are.
@@ -46,8 +47,9 @@ pub unsafe trait Residence: Any + Sync {
     /// Returns the first byte in host memory, if the values are there.
     fn if_on_host(&self) -> Option<NonNull<u8>>;
 
-    /// Calls `each` with the id of every device that has the values.
-    fn each_device(&self, each: &mut dyn FnMut(&str));
+    /// Calls `each` with the id of every device that has values, and the bytes that it has, from the first to the one after the
+    /// last; `None` if it has all.
+    fn each_device(&self, each: &mut dyn FnMut(&str, Option<Range<usize>>));
 
     /// Returns itself, for the room that made it to downcast.
     fn as_any(&self) -> &dyn Any;

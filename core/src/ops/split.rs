@@ -6,7 +6,7 @@
 
 use super::{
     Attrs, Axis, LAYERNORM_RESIDUAL, MatmulPlan, MetaList, Metas, Op, OpKind, Permutation, RMSNORM_RESIDUAL,
-    concat_axis, cumsum_axis, rules, softmax_axis, topk_axis,
+    concat_axis, cumsum_axis, rules, softmax_axis, topk_axis, transpose_axes,
 };
 use crate::error::{Result, fail};
 use crate::operand::{Inputs, Meta, Place, View, ViewMut};
@@ -133,14 +133,22 @@ fn axes(op: Op, attrs: &mut Attrs, inputs: Metas<'_>, output: &Shape) -> Option<
             // The keys that the causal mask hides depend on the query's index.
             if attrs.causal { rank - 2 } else { rank - 1 }
         }
-        Op::Dot | Op::Transpose | Op::Slice | Op::Pad | Op::Gather => return None,
+        Op::Transpose => {
+            // If the first axis stays the first, each of its parts is permuted on its own.
+            if rank < 3 || transpose_axes(attrs, &rules::required(inputs, 0).shape).ok()?[0] != 0 {
+                return None;
+            }
+            operands[0] = Axes { own: rank - 1, end: 1 };
+            1
+        }
+        Op::Dot | Op::Slice | Op::Pad | Op::Gather => return None,
         // Element by element.
         _ => rank,
     };
     Some((axes, operands))
 }
 
-/// An operation on operands in host memory, or on descriptions alone, that can be computed in parts.
+/// An operation on operands in host memory or tensors on devices, or on descriptions alone, that can be computed in parts.
 pub(crate) struct Cut<'a> {
     op: Op,
     /// The whole's attributes, with axes counted from the end, so that they fit the parts too.
@@ -152,6 +160,8 @@ pub(crate) struct Cut<'a> {
     operands: [Axes; 5],
     /// The number of rows to divide.
     pub rows: usize,
+    /// Whether devices take operands from one another, and keep their rows of the result.
+    pub stays: bool,
 }
 
 impl<'a> Cut<'a> {
@@ -177,10 +187,18 @@ impl<'a> Cut<'a> {
     /// Returns the finest cut of an operation whose operands fit it. `None` if it has no parts or fewer than two rows, or if
     /// an operand is packed or not addressable by the host.
     pub fn of(op: Op, attrs: &Attrs, inputs: impl Into<Metas<'a>>, output: &'a Meta) -> Option<Cut<'a>> {
-        let inputs = inputs.into();
+        Cut::new(op, attrs, inputs.into(), output, false)
+    }
+
+    /// Returns the finest cut like [`Cut::of`], for devices that take operands from one another and keep their rows of the result.
+    pub fn staying(op: Op, attrs: &Attrs, inputs: impl Into<Metas<'a>>, output: &'a Meta) -> Option<Cut<'a>> {
+        Cut::new(op, attrs, inputs.into(), output, true)
+    }
+
+    fn new(op: Op, attrs: &Attrs, inputs: Metas<'a>, output: &'a Meta, stays: bool) -> Option<Cut<'a>> {
         let here = |view: &View<'_>| match view.place() {
             Place::Packed(_) => false,
-            Place::Tensor(tensor, _) => tensor.if_on_host().is_some(),
+            Place::Tensor(tensor, _) => stays || tensor.if_on_host().is_some(),
             _ => view.host().is_ok(),
         };
         let all_here = match inputs {
@@ -192,7 +210,7 @@ impl<'a> Cut<'a> {
         }
         let mut attrs = *attrs;
         let (most, operands) = axes(op, &mut attrs, inputs, &output.shape)?;
-        let cut = Cut { op, attrs, inputs, output, axes: 0, operands, rows: 0 };
+        let cut = Cut { op, attrs, inputs, output, axes: 0, operands, rows: 0, stays };
         (1..=most).rev().find_map(|axes| {
             let rows = cut.rows_of(axes)?;
             (rows > 1).then_some(Cut { axes, rows, ..cut })
@@ -220,6 +238,31 @@ impl<'a> Cut<'a> {
             }
         }
         Some(rows)
+    }
+
+    /// Returns each device's rows if an operand is divided among devices so that each has the rows which its part needs. `index`
+    /// returns the place of a device's id in the result. The rows are in the devices' order, as in the operand.
+    pub fn division(&self, devices: usize, index: &dyn Fn(&str) -> Option<usize>) -> Option<Vec<usize>> {
+        let Metas::Of(views) = self.inputs else { return None };
+        let part = self.part(0, 1);
+        views.iter().zip(&part.places).find_map(|(view, (row, _))| {
+            let Place::Tensor(tensor, 0) = (*view)?.place() else { return None };
+            let (whole, row) = ((*view)?.meta().bytes(), row.bytes());
+            let (mut rows, mut fits) = (vec![0; devices], row > 0 && whole == row.checked_mul(self.rows)?);
+            let mut starts = vec![0; devices];
+            tensor.each_device(&mut |id, bytes| match (index(id), bytes) {
+                (Some(device), Some(bytes)) if rows[device] == 0 && bytes.start % row == 0 && bytes.end % row == 0 => {
+                    (starts[device], rows[device]) = (bytes.start / row, bytes.len() / row);
+                }
+                _ => fits = false,
+            });
+            let mut first = 0;
+            for (start, rows) in starts.iter().zip(&rows).filter(|(_, rows)| **rows > 0) {
+                fits &= *start == first;
+                first += rows;
+            }
+            (fits && first == self.rows).then_some(rows)
+        })
     }
 
     /// Returns the part of `count` rows that begins at row `first`.
@@ -262,6 +305,11 @@ impl Part {
         &self.places[self.places.len() - 1].0
     }
 
+    /// Returns the bytes of the whole's result before the part's.
+    pub fn skipped(&self) -> usize {
+        self.places[self.places.len() - 1].1
+    }
+
     /// Returns the operands' descriptions.
     pub fn metas(&self, cut: &Cut<'_>) -> MetaList<'_> {
         let pairs = cut.inputs.iter().zip(&self.places);
@@ -273,12 +321,16 @@ impl Part {
         let Metas::Of(views) = cut.inputs else { fail!(Internal, "a part of descriptions has no memory") };
         let mut inputs = Inputs::new();
         for (view, (meta, skipped)) in views.iter().zip(&self.places) {
-            inputs.push(match view {
+            let Some(view) = view else {
+                inputs.push(None);
+                continue;
+            };
+            inputs.push(Some(match view.place() {
+                Place::Tensor(tensor, at) if cut.stays => View::tensor(tensor, at + skipped, meta),
                 // SAFETY: the part lies in the whole and begins at an element. The whole's creator guarantees the memory while
                 // it is borrowed.
-                Some(view) => Some(unsafe { View::from_raw(NonNull::new_unchecked(view.host()?.add(*skipped)), meta) }),
-                None => None,
-            });
+                _ => unsafe { View::from_raw(NonNull::new_unchecked(view.host()?.add(*skipped)), meta) },
+            }));
         }
         Ok(inputs)
     }

@@ -117,10 +117,15 @@ impl Gpu {
         let mut sources = Vec::with_capacity(inputs.len());
         for tensor in inputs {
             let (root, at) = tensor.root();
-            let copy = root.copy_on(&*self.opened);
+            let mut copy = root.copy_on(&*self.opened);
             if copy.is_none() {
                 // Brings the tensor from another device before this device's stream is locked.
-                tensor.host()?;
+                if self.opened.bring(root)? {
+                    copy = root.copy_on(&*self.opened);
+                }
+                if copy.is_none() {
+                    tensor.host()?;
+                }
             }
             sources.push(copy.map(|copy| (copy, at)));
         }

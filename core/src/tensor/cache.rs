@@ -72,6 +72,11 @@ impl Cache {
         (state.now.used, state.now.tensors) = (state.now.used + bytes as u64, state.now.tensors + 1);
     }
 
+    /// Records that a tensor's part there has become a larger one.
+    pub fn grow(&self, bytes: usize) {
+        self.state().now.used += bytes as u64;
+    }
+
     /// Records that a copy is gone. An evicted tensor's entry is removed too, because the tensor may be copied again.
     pub fn left(&self, bytes: usize, evicted: Option<&Copies>) {
         let mut state = self.state();

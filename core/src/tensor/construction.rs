@@ -1,6 +1,6 @@
 //! Makes tensors: from values, from memory that an operation fills, from other tensors' memory.
 
-use super::copies::{Copies, Keeper};
+use super::copies::{Copies, Keeper, Piece};
 use super::{Element, Foreign, Origin, Storage, Tensor, Value};
 use crate::dtype::DType;
 use crate::error::{Result, fail};
@@ -97,9 +97,14 @@ impl Tensor {
 
     /// Makes a tensor whose values a device computed in its own memory.
     pub(crate) fn computed(meta: &Meta, keeper: Arc<dyn Keeper>, memory: Arc<dyn Buffer>) -> Tensor {
+        Tensor::in_pieces(meta, [Piece { keeper, memory, bytes: 0..meta.bytes() }])
+    }
+
+    /// Makes a tensor that devices compute, each its own piece of the values.
+    pub(crate) fn in_pieces(meta: &Meta, pieces: impl IntoIterator<Item = Piece>) -> Tensor {
         let tensor = Tensor::place(meta, Storage::Far);
         let copies = tensor.0.copies.get_or_init(|| Copies::new(meta.bytes(), false));
-        copies.put(keeper, memory);
+        pieces.into_iter().for_each(|piece| copies.put(piece));
         tensor
     }
 

@@ -1,17 +1,23 @@
 //! The copies of a tensor's values on devices.
 //!
 //! A tensor's values never change, so every copy stays valid. This module tracks where the copies are: in host memory
-//! and on devices. Values that a device computed reach host memory when they are first read there.
+//! and on devices. Values that a device computed reach host memory when they are first read there. If several devices
+//! computed a result, each has its own rows at first.
 
 use super::Cache;
 use crate::error::{Result, fail};
-use crate::hal::{Buffer, Download, Slice};
+use crate::hal::{Buffer, Download, Event, Slice};
 use crate::log::log;
 use crate::memory::host::HostBuffer;
+use std::ops::Range;
 use std::ptr::NonNull;
 use std::slice;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread;
+
+/// Pieces of so many bytes are read from all devices at once.
+const AT_ONCE: usize = 1 << 20;
 
 /// A device that keeps copies of tensors' values. Clones of one `Arc` are the same keeper.
 pub(crate) trait Keeper: Send + Sync {
@@ -21,18 +27,37 @@ pub(crate) trait Keeper: Send + Sync {
     /// Returns the cache of the device, which knows the tensors with a copy on it.
     fn cache(&self) -> &Cache;
 
+    /// Returns an event behind all work that the device has been given.
+    fn point(&self) -> Result<Arc<dyn Event>>;
+
     /// Starts to download part of a copy to host memory, without waiting.
     fn download(&self, part: Slice<'_>) -> Result<Box<dyn Download>>;
 
     /// Waits for a download, and copies its bytes.
     fn take(&self, download: Box<dyn Download>, into: &mut [u8]) -> Result<()>;
 
-    /// Reads the first bytes of a copy, and waits for them.
-    fn read(&self, memory: &dyn Buffer, into: &mut [u8]) -> Result<()>;
+    /// If the caller's wait can be interrupted, waits for the device's work.
+    fn catch_up(&self) -> Result<()>;
+
+    /// Reads part of a copy, and waits for it.
+    fn read(&self, part: Slice<'_>, into: &mut [u8]) -> Result<()>;
+
+    /// Keeps memory from being used again before `until`, when another device has copied it.
+    fn lend(&self, memory: Arc<dyn Buffer>, until: Arc<dyn Event>);
+}
+
+/// What a device has of a tensor's values.
+#[derive(Clone)]
+pub(crate) struct Piece {
+    pub keeper: Arc<dyn Keeper>,
+    /// It begins with the first of the bytes.
+    pub memory: Arc<dyn Buffer>,
+    /// The bytes, counted from the tensor's first.
+    pub bytes: Range<usize>,
 }
 
 /// Returns whether both are the same device, opened once.
-fn is_same(one: &dyn Keeper, other: &dyn Keeper) -> bool {
+pub(crate) fn is_same(one: &dyn Keeper, other: &dyn Keeper) -> bool {
     std::ptr::addr_eq(one, other)
 }
 
@@ -46,16 +71,25 @@ pub(crate) struct Copies {
     /// The values in host memory, if a device computed them and they were read.
     fetched: OnceLock<HostBuffer>,
     there: Mutex<Vec<There>>,
-    /// The download of the values to host memory, if one is under way.
-    coming: Mutex<Option<Box<dyn Download>>>,
+    /// The downloads of the values to host memory, if they are under way, with the place of each.
+    coming: Mutex<Vec<Coming>>,
 }
 
-/// A copy on a device.
+/// A download, and the place of its bytes.
+type Coming = (Box<dyn Download>, Range<usize>);
+
+/// A copy on a device, or a part of one.
 struct There {
-    keeper: Arc<dyn Keeper>,
-    memory: Arc<dyn Buffer>,
+    piece: Piece,
     /// The last use, in the cache's count of uses.
     used: u64,
+}
+
+impl Piece {
+    /// Returns the memory of the bytes.
+    pub fn slice(&self) -> Slice<'_> {
+        Slice { buffer: &*self.memory, offset: 0, bytes: self.bytes.len() }
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -75,33 +109,50 @@ impl Copies {
         self.own || self.fetched.get().is_some()
     }
 
-    /// Calls `each` with the id of every device that has a copy.
-    pub fn devices(&self, each: &mut dyn FnMut(&str)) {
-        lock(&self.there).iter().for_each(|copy| each(copy.keeper.id()));
+    /// Calls `each` with the id of every device that has values, and the bytes that it has, from the first to the one
+    /// after the last; `None` if it has all.
+    pub fn devices(&self, each: &mut dyn FnMut(&str, Option<Range<usize>>)) {
+        for There { piece, .. } in lock(&self.there).iter() {
+            each(piece.keeper.id(), Some(piece.bytes.clone()).filter(|bytes| *bytes != (0..self.bytes)));
+        }
     }
 
-    /// Returns the copy on a device, and counts a use of it.
-    pub fn on(&self, keeper: &dyn Keeper) -> Option<Arc<dyn Buffer>> {
+    /// Returns a device's memory that has these bytes, and the first byte's place in it. Counts a use of it.
+    pub fn on(&self, keeper: &dyn Keeper, part: Range<usize>) -> Option<(Arc<dyn Buffer>, usize)> {
         let used = keeper.cache().use_one();
         let mut there = lock(&self.there);
-        let copy = there.iter_mut().find(|copy| is_same(&*copy.keeper, keeper))?;
+        let copy = there.iter_mut().find(|copy| is_same(&*copy.piece.keeper, keeper))?;
+        let there = &copy.piece.bytes;
+        if part.start < there.start || part.end > there.end {
+            return None;
+        }
         copy.used = used;
-        Some(copy.memory.clone())
+        Some((copy.piece.memory.clone(), part.start - there.start))
     }
 
     /// Returns when the copy on a device was last used.
     pub fn used(&self, keeper: &dyn Keeper) -> Option<u64> {
-        lock(&self.there).iter().find(|copy| is_same(&*copy.keeper, keeper)).map(|copy| copy.used)
+        lock(&self.there).iter().find(|copy| is_same(&*copy.piece.keeper, keeper)).map(|copy| copy.used)
     }
 
-    /// Keeps a copy on a device, unless that device already has one or the tensor keeps none.
-    pub fn put(self: &Arc<Copies>, keeper: Arc<dyn Keeper>, memory: Arc<dyn Buffer>) {
-        let used = keeper.cache().use_one();
+    /// Keeps a copy on a device, or a part of one, unless that device already has as much or the tensor keeps none.
+    pub fn put(self: &Arc<Copies>, piece: Piece) {
+        let (keeper, used) = (piece.keeper.clone(), piece.keeper.cache().use_one());
         let mut there = lock(&self.there);
-        if !self.alone.load(Relaxed) && there.iter().all(|copy| !is_same(&*copy.keeper, &*keeper)) {
-            there.push(There { keeper: keeper.clone(), memory, used });
-            // This is under the lock, so that no other thread can evict the copy before the cache counts it.
-            keeper.cache().enter(self, self.bytes);
+        if self.alone.load(Relaxed) {
+            return;
+        }
+        match there.iter_mut().find(|copy| is_same(&*copy.piece.keeper, &*keeper)) {
+            Some(copy) if copy.piece.bytes.len() < piece.bytes.len() => {
+                keeper.cache().grow(piece.bytes.len() - copy.piece.bytes.len());
+                *copy = There { piece, used };
+            }
+            Some(_) => {}
+            None => {
+                // This is under the lock, so that no other thread can evict the copy before the cache counts it.
+                keeper.cache().enter(self, piece.bytes.len());
+                there.push(There { piece, used });
+            }
         }
     }
 
@@ -112,11 +163,11 @@ impl Copies {
         }
         let left = {
             let mut there = lock(&self.there);
-            let at = there.iter().position(|copy| is_same(&*copy.keeper, keeper));
+            let at = there.iter().position(|copy| is_same(&*copy.piece.keeper, keeper));
             at.map(|at| there.swap_remove(at))
         };
-        if left.is_some() {
-            keeper.cache().left(self.bytes, Some(self));
+        if let Some(copy) = &left {
+            keeper.cache().left(copy.piece.bytes.len(), Some(self));
         }
         Ok(left.is_some())
     }
@@ -131,22 +182,32 @@ impl Copies {
             self.alone.store(true, Relaxed);
             std::mem::take(&mut *there)
         };
-        there.iter().for_each(|copy| copy.keeper.cache().left(self.bytes, None));
+        there.iter().for_each(|copy| copy.piece.keeper.cache().left(copy.piece.bytes.len(), None));
         Ok(())
     }
 
-    /// Returns any of the copies on devices.
-    fn any(&self) -> Option<(Arc<dyn Keeper>, Arc<dyn Buffer>)> {
-        lock(&self.there).first().map(|copy| (copy.keeper.clone(), copy.memory.clone()))
+    /// Returns pieces that together are all values: one device's copy if there is one, else the parts of several, in order. Empty if
+    /// some values are on no device.
+    pub fn pieces(&self) -> Vec<Piece> {
+        let there = lock(&self.there);
+        if let Some(whole) = there.iter().find(|copy| copy.piece.bytes.len() == self.bytes) {
+            return vec![whole.piece.clone()];
+        }
+        let mut pieces: Vec<Piece> = there.iter().map(|copy| copy.piece.clone()).collect();
+        pieces.sort_by_key(|piece| piece.bytes.start);
+        let mut end = 0;
+        let follow = pieces.iter().all(|piece| std::mem::replace(&mut end, piece.bytes.end) == piece.bytes.start);
+        if follow && end == self.bytes { pieces } else { Vec::new() }
     }
 
     /// Starts a download to host memory if the values are only on devices. Doesn't wait.
     pub fn come(&self) -> Result<()> {
         let mut coming = lock(&self.coming);
-        let Some((keeper, memory)) = self.any().filter(|_| coming.is_none() && !self.are_on_host()) else {
+        if !coming.is_empty() || self.are_on_host() {
             return Ok(());
-        };
-        *coming = Some(keeper.download(Slice { buffer: &*memory, offset: 0, bytes: self.bytes })?);
+        }
+        let start = |piece: Piece| Ok((piece.keeper.download(piece.slice())?, piece.bytes));
+        *coming = self.pieces().into_iter().map(start).collect::<Result<_>>()?;
         Ok(())
     }
 
@@ -155,34 +216,63 @@ impl Copies {
         if let Some(fetched) = self.fetched.get() {
             return Ok(fetched.pointer());
         }
-        let coming = lock(&self.coming).take();
-        let Some((keeper, memory)) = self.any() else {
+        let coming = std::mem::take(&mut *lock(&self.coming));
+        let pieces = self.pieces();
+        if pieces.is_empty() {
             // Another thread has read the values and dropped the copy.
             return match self.fetched.get() {
                 Some(fetched) => Ok(fetched.pointer()),
                 None => fail!(Internal, "a tensor's values are missing"),
             };
-        };
+        }
         let host = HostBuffer::uninitialised(self.bytes)?;
         // SAFETY: the memory is new, so nothing else refers to it, and it is `bytes` long. It is written before it is
-        // read.
+        // read, because the pieces are all values.
         let into = unsafe { slice::from_raw_parts_mut(host.pointer().as_ptr(), self.bytes) };
-        match coming {
-            Some(download) => keeper.take(download, into)?,
-            None => {
-                log!(Trace, "tensors", "{} bytes are read from {}", self.bytes, keeper.id());
-                keeper.read(&*memory, into)?;
-            }
-        }
+        read_all(&pieces, coming, into)?;
         // Another thread may have read the same values first.
         Ok(self.fetched.get_or_init(|| host).pointer())
     }
 }
 
+/// Reads pieces to their places in host memory. Downloads that are under way have the bytes of the first pieces.
+fn read_all(pieces: &[Piece], coming: Vec<Coming>, mut into: &mut [u8]) -> Result<()> {
+    let mut parts = Vec::with_capacity(pieces.len());
+    for piece in pieces {
+        let (own, rest) = into.split_at_mut(piece.bytes.len());
+        parts.push((piece, own));
+        into = rest;
+    }
+    let mut coming = coming.into_iter();
+    let at_once = parts.len() > 1 && coming.len() == 0 && pieces.iter().any(|piece| piece.bytes.len() >= AT_ONCE);
+    if at_once {
+        // Only the caller's thread can be interrupted, so it waits for the devices.
+        parts.iter().try_for_each(|(piece, _)| piece.keeper.catch_up())?;
+        return thread::scope(|scope| {
+            let read = |(piece, into): (&Piece, &mut [u8])| piece.keeper.read(piece.slice(), into);
+            let threads: Vec<_> = parts.into_iter().map(|part| scope.spawn(move || read(part))).collect();
+            threads.into_iter().try_for_each(|thread| match thread.join() {
+                Ok(done) => done,
+                Err(_) => fail!(Internal, "a thread that read a tensor's values ended early"),
+            })
+        });
+    }
+    for (piece, into) in parts {
+        match coming.next() {
+            Some((download, place)) if place == piece.bytes => piece.keeper.take(download, into)?,
+            _ => {
+                log!(Trace, "tensors", "{} bytes are read from {}", into.len(), piece.keeper.id());
+                piece.keeper.read(piece.slice(), into)?;
+            }
+        }
+    }
+    Ok(())
+}
+
 impl Drop for Copies {
     fn drop(&mut self) {
         for copy in lock(&self.there).drain(..) {
-            copy.keeper.cache().left(self.bytes, None);
+            copy.piece.keeper.cache().left(copy.piece.bytes.len(), None);
         }
     }
 }

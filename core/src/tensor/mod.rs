@@ -13,7 +13,7 @@ mod reading;
 
 pub(crate) use cache::Cache;
 pub use cache::TensorCacheUse;
-pub(crate) use copies::Keeper;
+pub(crate) use copies::{Keeper, Piece, is_same};
 
 use crate::dtype::DType;
 use crate::memory::host::HostBuffer;

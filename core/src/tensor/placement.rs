@@ -1,11 +1,12 @@
 //! The places of a tensor's values: host memory, devices, or both.
 
-use super::copies::{Copies, Keeper};
+use super::copies::{Copies, Keeper, Piece};
 use super::{Origin, Storage, Tensor};
 use crate::error::{Result, fail};
 use crate::hal::{Buffer, DeviceKind};
 use crate::operand::{Place, Residence};
 use std::any::Any;
+use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -88,19 +89,34 @@ impl Tensor {
 
     /// Returns the copy of a root on a device, and counts a use of it.
     pub(crate) fn copy_on(&self, keeper: &dyn Keeper) -> Option<Arc<dyn Buffer>> {
-        self.0.copies.get()?.on(keeper)
+        Some(self.part_on(keeper, 0..self.byte_len())?.0)
+    }
+
+    /// Returns a device's memory that has these bytes of a root, and the first byte's place in it. Counts a use of it.
+    pub(crate) fn part_on(&self, keeper: &dyn Keeper, part: Range<usize>) -> Option<(Arc<dyn Buffer>, usize)> {
+        self.0.copies.get()?.on(keeper, part)
+    }
+
+    /// Returns what devices have of a root: pieces that together are all values. Empty if some are on no device.
+    pub(crate) fn pieces(&self) -> Vec<Piece> {
+        self.0.copies.get().map_or(Vec::new(), |copies| copies.pieces())
     }
 
     /// Keeps a device's copy of a whole root.
     pub(crate) fn keep_copy(&self, keeper: Arc<dyn Keeper>, memory: &Arc<dyn Buffer>) {
+        self.keep_part(keeper, memory, 0..self.byte_len());
+    }
+
+    /// Keeps a device's copy of these bytes of a root.
+    pub(crate) fn keep_part(&self, keeper: Arc<dyn Keeper>, memory: &Arc<dyn Buffer>, bytes: Range<usize>) {
         // A copy on the CPU device would be in host memory too.
         if memory.host_pointer().is_none() {
-            self.copies().put(keeper, memory.clone());
+            self.copies().put(Piece { keeper, memory: memory.clone(), bytes });
         }
     }
 
-    /// Calls `each` with the id of every device that has a copy of the values.
-    pub(crate) fn each_device(&self, each: &mut dyn FnMut(&str)) {
+    /// Calls `each` with the id of every device that has values of the root, and the bytes that it has; `None` if it has all.
+    pub(crate) fn each_device(&self, each: &mut dyn FnMut(&str, Option<Range<usize>>)) {
         if let Some(copies) = self.root().0.0.copies.get() {
             copies.devices(each);
         }
@@ -111,10 +127,11 @@ impl Tensor {
         self.if_on_host().is_some()
     }
 
-    /// Returns whether the values are in a place: host memory (`cpu`), or the device with that id.
+    /// Returns whether the values are in a place: host memory (`cpu`), or the device with that id. Of a result that was divided
+    /// among GPUs, each of them has its own rows.
     pub fn is_on(&self, place: &str) -> bool {
         let mut found = place == DeviceKind::Cpu.name() && self.is_on_host();
-        self.each_device(&mut |id| found |= id == place);
+        self.each_device(&mut |id, _| found |= id == place);
         found
     }
 
@@ -125,7 +142,7 @@ impl Tensor {
             places.push(DeviceKind::Cpu.name().into());
         }
         // Two contexts may each have a copy on the same device.
-        self.each_device(&mut |id| {
+        self.each_device(&mut |id, _| {
             if !places.iter().any(|place| place == id) {
                 places.push(id.into());
             }
@@ -161,7 +178,7 @@ unsafe impl Residence for Tensor {
         Tensor::if_on_host(self)
     }
 
-    fn each_device(&self, each: &mut dyn FnMut(&str)) {
+    fn each_device(&self, each: &mut dyn FnMut(&str, Option<Range<usize>>)) {
         Tensor::each_device(self, each);
     }
 

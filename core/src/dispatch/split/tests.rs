@@ -120,12 +120,12 @@ fn no_other_division_is_much_better() {
         machine.set_hybrid(true);
         with_cut(Op::Matmul, &[&[240, 900], &[900, 700]], |cut, task| {
             let alone = machine.estimates(task).iter().map(Estimate::total_ns).fold(f64::INFINITY, f64::min);
-            let best = (1..240).filter_map(|rows| machine.together_ns(cut, &[rows, 240 - rows]));
+            let best = (1..240).filter_map(|rows| machine.together_ns(cut, task, &[rows, 240 - rows], false));
             let best = best.fold(alone, f64::min);
             let ns = match machine.choose_parts(task, Some(cut)).1 {
                 Some(split) => {
                     divided += 1;
-                    assert_eq!(machine.together_ns(cut, &split.rows), Some(split.ns));
+                    assert_eq!(machine.together_ns(cut, task, &split.rows, false), Some(split.ns));
                     assert!(split.ns < alone);
                     split.ns
                 }

@@ -97,6 +97,7 @@ table! {
         context_current = cuCtxGetCurrent(*mut Handle);
         context_push = cuCtxPushCurrent_v2(Handle);
         context_pop = cuCtxPopCurrent_v2(*mut Handle);
+        context_peer = cuCtxEnablePeerAccess(Handle, c_uint);
         memory_info = cuMemGetInfo_v2(*mut usize, *mut usize);
         memory_allocate = cuMemAlloc_v2(*mut u64, usize);
         memory_free = cuMemFree_v2(u64);
@@ -105,6 +106,7 @@ table! {
         copy_to_device = cuMemcpyHtoDAsync_v2(u64, *const c_void, usize, Handle);
         copy_to_host = cuMemcpyDtoHAsync_v2(*mut c_void, u64, usize, Handle);
         copy_on_device = cuMemcpyDtoDAsync_v2(u64, u64, usize, Handle);
+        copy_from_peer = cuMemcpyPeerAsync(u64, Handle, u64, Handle, usize, Handle);
         set_words = cuMemsetD32Async(u64, c_uint, usize, Handle);
         stream_create = cuStreamCreateWithPriority(*mut Handle, c_uint, c_int);
         stream_destroy = cuStreamDestroy_v2(Handle);

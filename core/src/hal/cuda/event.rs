@@ -48,18 +48,23 @@ impl Mark {
         Ok(Arc::new(mark))
     }
 
-    /// Makes a stream of the same device wait for this point.
-    pub fn enqueue_wait(&self, stream: Handle) -> Result<()> {
-        let _entered = self.shared.enter()?;
-        // SAFETY: the event and the stream are of this device. The driver reads the event now, so it may be reused
-        // afterwards.
+    /// Makes a stream of `of`, the same device or another one of the driver, wait for this point.
+    pub fn enqueue_wait(&self, of: &Shared, stream: Handle) -> Result<()> {
+        let _entered = of.enter()?;
+        // SAFETY: the event is of this device, and the stream of this or another one. The driver reads the event now, so it may be
+        // reused afterwards.
         let result = unsafe { (self.shared.api().stream_wait)(stream, self.event, 0) };
-        self.shared.check(result, "waiting for an event")
+        of.check(result, "waiting for an event")
     }
 
     /// Returns whether it belongs to this opening of a device.
     pub fn is_of(&self, shared: &Arc<Shared>) -> bool {
         Arc::ptr_eq(&self.shared, shared)
+    }
+
+    /// Returns the device that it is of.
+    pub fn shared(&self) -> &Arc<Shared> {
+        &self.shared
     }
 
     /// Asks the driver whether the point is reached. The context must be current.

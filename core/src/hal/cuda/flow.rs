@@ -65,6 +65,9 @@ impl CudaStream {
         {
             self.retire_oldest();
         }
+        if self.in_flight.is_empty() && self.open.count == 0 {
+            self.scratch.clear();
+        }
         Ok(())
     }
 
@@ -134,6 +137,7 @@ impl CudaStream {
                 let found = self.open.finish();
                 self.record_failure(found);
             }
+            self.scratch.clear();
         }
         Ok(done)
     }

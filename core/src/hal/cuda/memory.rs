@@ -153,6 +153,11 @@ impl Allocation {
         Arc::ptr_eq(&self.shared, shared)
     }
 
+    /// Returns the device that it is on.
+    pub fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
     /// Returns the bytes that it occupies.
     pub fn bytes(&self) -> usize {
         match self.owner {

@@ -19,6 +19,7 @@ mod physical;
 mod ptx;
 mod recording;
 mod registers;
+mod scratch;
 mod shared;
 mod stream;
 #[cfg(test)]
@@ -38,7 +39,7 @@ use shared::Shared;
 use std::any::Any;
 use std::ptr::NonNull;
 use std::sync::Arc;
-use stream::CudaStream;
+use stream::{CudaStream, peer_of};
 use user::UserKernel;
 
 /// An opened GPU.
@@ -108,6 +109,10 @@ impl CudaDevice {
 unsafe impl Device for CudaDevice {
     fn info(&self) -> &DeviceInfo {
         &self.shared.physical.info
+    }
+
+    fn reaches(&self, memory: &dyn Buffer) -> bool {
+        peer_of(memory, &self.shared).is_some()
     }
 
     fn memory(&self) -> MemoryUse {

@@ -27,6 +27,8 @@ pub struct Shared {
     /// The event that timestamps count from.
     pub base: Mutex<Option<Arc<Base>>>,
     workers: Option<Arc<dyn Workers>>,
+    /// The contexts of devices whose memory this one may read.
+    reached: Mutex<Vec<usize>>,
     lost: AtomicBool,
     /// Launches a kernel that may start while the one before it runs, where drivers can record that.
     pub overlaps: Option<LaunchWith>,
@@ -83,6 +85,7 @@ impl Shared {
             events: Mutex::new(Vec::new()),
             base: Mutex::new(None),
             workers: opening.workers.clone(),
+            reached: Mutex::new(Vec::new()),
             lost: AtomicBool::new(false),
             overlaps: driver.api.launch_with.filter(|_| driver.version >= RECORDS_OVERLAPS),
         };
@@ -195,6 +198,28 @@ impl Shared {
     pub unsafe fn copy(&self, from: &[u8], to: *mut u8) {
         // SAFETY: the caller vouches for `to`.
         unsafe { copy(self.workers.as_deref(), from, to) };
+    }
+
+    /// Returns whether another opened device is of the same driver: another GPU, or another opening of this one.
+    pub fn is_peer_of(&self, other: &Shared) -> bool {
+        ptr::eq(self.driver(), other.driver()) && !ptr::eq(self, other)
+    }
+
+    /// Returns the device's context.
+    pub fn context(&self) -> Handle {
+        self.context
+    }
+
+    /// Lets this device, whose context is current, read another one's memory directly, where the machine can do that. Without it the
+    /// driver copies through the host.
+    pub fn reach(&self, other: &Shared) {
+        let mut reached = self.reached.lock().unwrap_or_else(PoisonError::into_inner);
+        if other.context != self.context && !reached.contains(&other.context.addr()) {
+            reached.push(other.context.addr());
+            // SAFETY: the other context is retained. An error says that it has no direct way, or has one already.
+            let result = unsafe { (self.api().context_peer)(other.context, 0) };
+            log!(Debug, "memory", "{} reads memory of {}: result {result}", self.id(), other.id());
+        }
     }
 
     /// Returns the bytes of the device's memory that the driver reports as free.

@@ -8,6 +8,7 @@ use super::event::{CudaTimestamp, Mark};
 use super::kernels::Function;
 use super::memory::{Allocation, Space};
 use super::recording::{self, CudaRecording, Graph};
+use super::scratch::Scratch;
 use super::shared::{Entered, Shared};
 use super::user::UserKernel;
 use crate::command::Command;
@@ -35,6 +36,7 @@ pub struct CudaStream {
     pub(super) in_flight: VecDeque<(Arc<Mark>, Batch)>,
     pub(super) idle: Vec<Batch>,
     pub(super) failure: Result<()>,
+    pub(super) scratch: Scratch,
     /// Functions that it launched, by their names' addresses.
     functions: [(*const c_char, Function); CACHED_FUNCTIONS],
 }
@@ -54,6 +56,7 @@ impl CudaStream {
             in_flight: VecDeque::new(),
             idle: Vec::new(),
             failure: Ok(()),
+            scratch: Scratch::default(),
             functions: [(ptr::null(), Function::NONE); CACHED_FUNCTIONS],
         })
     }
@@ -67,12 +70,6 @@ impl CudaStream {
     pub fn keep_memory(&mut self, memory: &Arc<Allocation>) -> u64 {
         self.batch().keep_memory(memory.clone());
         memory.address
-    }
-
-    /// Allocates device memory for intermediate values of the next command. Returns its address, a multiple of 256.
-    pub fn scratch(&mut self, bytes: u64) -> Result<u64> {
-        let memory = Allocation::new(&self.shared, bytes as usize, Space::Local, "scratch")?;
-        Ok(self.keep_memory(&memory))
     }
 
     /// Returns the address of four words, zero before the next launch, for a kernel that finds invalid data. If the
@@ -178,6 +175,7 @@ unsafe impl Stream for CudaStream {
         let entered = self.shared.enter()?;
         let mut rest = &*commands;
         while !rest.is_empty() {
+            self.scratch.next();
             let mut encoder = CudaEncoder::new(self);
             let done = lowering::encode(&mut encoder, rest)?;
             encoder.commit(&entered)?;
@@ -240,6 +238,40 @@ unsafe impl Stream for CudaStream {
         self.close_if_full()
     }
 
+    fn copy_from(&mut self, from: Slice<'_>, after: &dyn Event, to: Slice<'_>) -> Result<()> {
+        self.refuse_while_recording("a copy from another device")?;
+        check_slice("copy", from.buffer.size(), from.offset, from.bytes)?;
+        check_slice("copy", to.buffer.size(), to.offset, to.bytes)?;
+        let (source, target) = (peer_of(from.buffer, &self.shared), of_device(to.buffer, &self.shared)?);
+        let mark = after.as_any().downcast_ref::<Mark>();
+        let (Some(source), Some(mark)) = (source, mark.filter(|mark| mark.shared().is_peer_of(&self.shared))) else {
+            fail!(
+                InvalidArgument,
+                "copy: the source or its event is on {}, not on another CUDA device",
+                from.buffer.device_name()
+            );
+        };
+        if to.bytes != from.bytes {
+            fail!(InvalidArgument, "copy: {} bytes from another device to {}", from.bytes, to.bytes);
+        }
+        if !mark.is_done()? {
+            mark.enqueue_wait(&self.shared, self.stream)?;
+            self.open.count += 1;
+        }
+        if to.bytes > 0 {
+            let _entered = self.shared.enter()?;
+            self.shared.reach(source.shared());
+            let (x, y) = (source.address + from.offset as u64, target.address + to.offset as u64);
+            let [own, peer] = [&self.shared, source.shared()].map(|shared| shared.context());
+            // SAFETY: both ranges lie inside their allocations, which are kept, and the contexts are theirs.
+            let result = unsafe { (self.shared.api().copy_from_peer)(y, own, x, peer, to.bytes, self.stream) };
+            self.check_enqueued(result, "copying from another device")?;
+            self.keep_memory(source);
+            self.keep_memory(target);
+        }
+        self.close_if_full()
+    }
+
     fn clear(&mut self, to: Slice<'_>) -> Result<()> {
         check_slice("clear", to.buffer.size(), to.offset, to.bytes)?;
         let end = to.offset + to.bytes;
@@ -272,7 +304,7 @@ unsafe impl Stream for CudaStream {
         if mark.is_done()? {
             return Ok(());
         }
-        mark.enqueue_wait(self.stream)?;
+        mark.enqueue_wait(&self.shared, self.stream)?;
         self.open.count += 1;
         Ok(())
     }
@@ -348,6 +380,12 @@ impl Drop for CudaStream {
             let _ = (api.stream_destroy)(self.stream);
         }
     }
+}
+
+/// Returns the memory of a buffer of another device of the same driver.
+pub fn peer_of<'a>(buffer: &'a dyn Buffer, shared: &Arc<Shared>) -> Option<&'a Arc<Allocation>> {
+    let memory = &buffer.as_any().downcast_ref::<CudaBuffer>()?.memory;
+    memory.shared().is_peer_of(shared).then_some(memory)
 }
 
 /// Returns the memory of a buffer. `invalid_argument` if the buffer is not of this opening of the device.

@@ -173,6 +173,20 @@ functions! {
     copy_on_device(s, to: u64, from: u64, bytes: usize, stream: Handle) {
         s.copy((from, false), (to, false), bytes, stream)?;
     }
+    context_peer(s, peer: Handle, flags: c_uint) {
+        let (own, of) = (s.current()?, (id(peer) / CONTEXT).wrapping_sub(1));
+        if flags != 0 || of == own || of >= s.devices.len() {
+            return Err(code::INVALID_VALUE);
+        }
+    }
+    copy_from_peer(s, to: u64, own: Handle, from: u64, peer: Handle, bytes: usize, stream: Handle) {
+        let of = |context: Handle| (id(context) / CONTEXT).wrapping_sub(1);
+        let lies_on = |address: u64, device| s.blocks.range(..=address).last().is_some_and(|(_, block)| block.device == device);
+        if !lies_on(to, of(own)) || !lies_on(from, of(peer)) {
+            return Err(code::INVALID_VALUE);
+        }
+        s.copy((from, false), (to, false), bytes, stream)?;
+    }
     set_words(s, to: u64, word: c_uint, count: usize, stream: Handle) {
         if !s.holds(to, 4 * count as u64, false) {
             return Err(code::INVALID_VALUE);

@@ -54,6 +54,7 @@ functions! {
     (A X1, B X2, C X3)
     (A X1, B X2, C X3, D X4)
     (A X1, B X2, C X3, D X4, E X5)
+    (A X1, B X2, C X3, D X4, E X5, F X6)
     (A X1, B X2, C X3, D X4, E X5, F X6, G X7, H X8, I X9, J X10, K X11)
 }
 
@@ -74,7 +75,7 @@ pub(in crate::hal::cuda) use any;
 fn the_tables_signatures_are_cudas() {
     let mut table = None;
     let _fake = Fake::with(&[], |api| table = Some(*api));
-    assert_eq!(table.unwrap().compare(), 52);
+    assert_eq!(table.unwrap().compare(), 54);
     // The table writes these types as numbers.
     assert_eq!((size_of::<sys::CUdeviceptr>(), size_of::<c_ulonglong>()), (8, 8));
     assert_eq!((size_of::<sys::CUresult>(), size_of::<sys::CUuuid>()), (4, 16));

@@ -210,6 +210,83 @@ fn the_current_context_is_whose_it_was() {
 }
 
 #[test]
+fn a_device_copies_from_another_ones_memory() {
+    let fake = Fake::new(&[Card::default(), Card::default()]);
+    let (first, second) = (open(&fake), Arc::new(CudaDevice::open(1, &fake.opening()).unwrap()));
+    let (mut a, mut b) = (first.clone().stream().unwrap(), second.clone().stream().unwrap());
+    let (x, y) = (upload(&first, &mut *a, &[1, 2, 3]), second.allocate(12).unwrap());
+    assert_eq!([first.reaches(&*y), first.reaches(&*x), second.reaches(&*x)], [true, false, true]);
+    // The copy waits for what the other stream was given before.
+    let after = a.event().unwrap();
+    b.copy_from(whole(&*x), &*after, whole(&*y)).unwrap();
+    // The stream keeps the source until the copy is done, and the way is opened once.
+    drop((x, after));
+    assert_eq!(words(&mut *b, &*y), [1, 2, 3]);
+    let part = |buffer| Slice { buffer, offset: 4, bytes: 8 };
+    let x = upload(&first, &mut *a, &[7, 8, 9]);
+    let after = a.event().unwrap();
+    b.copy_from(part(&*x), &*after, part(&*y)).unwrap();
+    assert_eq!(words(&mut *b, &*y), [1, 8, 9]);
+    assert_eq!((fake.calls("copy_from_peer"), fake.calls("context_peer")), (2, 1));
+    // Memory or an event of the same device, lengths that differ, a part beyond the end, a recording.
+    let own = b.event().unwrap();
+    let wrong = [
+        b.copy_from(whole(&*y), &*after, whole(&*y)),
+        b.copy_from(whole(&*x), &*own, whole(&*y)),
+        b.copy_from(part(&*x), &*after, whole(&*y)),
+        b.copy_from(Slice { buffer: &*x, offset: 8, bytes: 8 }, &*after, part(&*y)),
+        b.copy_from(whole(&*x), &*after, whole(&*x)),
+    ];
+    wrong.into_iter().for_each(|result| assert_eq!(status(result), Some(Status::InvalidArgument)));
+    b.start_recording().unwrap();
+    assert_eq!(status(b.copy_from(whole(&*x), &*after, whole(&*y))), Some(Status::InvalidArgument));
+    b.finish_recording().unwrap();
+    assert_eq!((words(&mut *b, &*y), fake.calls("copy_from_peer")), (vec![1, 8, 9], 2));
+    fake.fail("copy_from_peer", 0, 1, 1);
+    assert!(b.copy_from(whole(&*x), &*after, whole(&*y)).is_err());
+    drop((x, y, after, own, a, b, second));
+    clean(&fake, first);
+}
+
+#[test]
+fn intermediate_memory_is_used_again_by_the_next_command() {
+    let fake = Fake::new(&[Card::default()]);
+    let device = open(&fake);
+    let mut stream = CudaStream::new(&device.shared, Priority::Normal).unwrap();
+    let x = device.allocate(1 << 20).unwrap();
+    let command = |stream: &mut CudaStream, sizes: &[u64]| {
+        stream.scratch.next();
+        let taken: Vec<u64> = sizes.iter().map(|&bytes| stream.scratch(bytes).unwrap()).collect();
+        stream.clear(whole(&*x)).unwrap();
+        taken
+    };
+    let first = command(&mut stream, &[1000, 1000, 100_000]);
+    assert!(first[0] != first[1]);
+    let mut second = command(&mut stream, &[1000, 1000, 90_000]);
+    second[..2].sort();
+    let mut sorted = first.clone();
+    sorted[..2].sort();
+    assert_eq!(second, sorted);
+    // Much larger memory is left, and a recording has its own.
+    assert!(!first.contains(&command(&mut stream, &[10, 10, 10])[2]));
+    stream.start_recording().unwrap();
+    assert!(!first.contains(&command(&mut stream, &[90_000])[0]));
+    drop(stream.finish_recording().unwrap());
+    // What no work uses is the driver's or another stream's again.
+    stream.synchronize().unwrap();
+    let used = device.memory().used;
+    stream.scratch.next();
+    stream.scratch(5000).unwrap();
+    stream.scratch.next();
+    assert!(device.memory().used > used);
+    stream.clear(whole(&*x)).unwrap();
+    stream.synchronize().unwrap();
+    assert_eq!(device.memory().used, used);
+    drop((stream, x));
+    clean(&fake, device);
+}
+
+#[test]
 fn what_one_call_asks_of_the_driver() {
     let fake = Fake::new(&[Card::default()]);
     let device = open(&fake);
