@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Measures one context of several GPUs beside a context of one, with operands and results that stay on them.
 
-    python3 benches/gpus_as_one.py [--devices cuda:0 'cuda:*'] [--precision f32] [--rounds 7] [--only ITEM]
+    python3 benches/gpus_as_one.py [--devices cuda:0 'cuda:*'] [--precision f32] [--rounds 7] [--only ITEM] [--quick]
 
 Needs the packages adead and numpy. Rounds alternate. The output has medians, the speedup (the time of the first device divided by
 the second's, the median of the rounds' ratios), and whether all bits are equal. A number that the host reads ends each round.
 
 Items: a matrix on one GPU copied to the other; products of square matrices; the feed-forward block and the whole layer of language
 models with made-up weights: SmolLM2-135M's sizes (64 sequences of 256 tokens) and those of a model of 7 billion weights (4 of 1,024).
+`--quick` takes tiny sizes instead, to see that everything runs on any devices.
 """
 
 import argparse
@@ -20,7 +21,7 @@ import numpy
 
 RANDOM = numpy.random.default_rng(0)
 # Width, heads, width of the feed-forward block, sequences, tokens of each.
-SMALL, LARGE = (576, 9, 1536, 64, 256), (4096, 32, 11008, 4, 1024)
+TINY, SMALL, LARGE = (64, 4, 96, 2, 8), (576, 9, 1536, 64, 256), (4096, 32, 11008, 4, 1024)
 
 
 def made_up(*dims):
@@ -68,6 +69,7 @@ ITEMS = {
     "ffn SmolLM2": lambda: block(SMALL),
     "layer SmolLM2": lambda: layer(SMALL),
 }
+QUICK = {"matmul 64": lambda: product(64), "ffn tiny": lambda: block(TINY), "layer tiny": lambda: layer(TINY)}
 
 
 def copying(devices, rounds):
@@ -98,12 +100,13 @@ def main():
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--repeat", type=int, default=8, help="calls in a round, each with the result of the one before")
     parser.add_argument("--only", choices=ITEMS)
+    parser.add_argument("--quick", action="store_true")
     options = parser.parse_args()
     contexts = [adead.Context(device, precision=options.precision) for device in options.devices]
-    if len(contexts[1].devices) > 1 and not options.only:
+    if len(contexts[1].devices) > 1 and not options.only and not options.quick:
         copying([device.id for device in contexts[1].devices[:2]], options.rounds)
     different = False
-    for name, make in ITEMS.items():
+    for name, make in (QUICK if options.quick else ITEMS).items():
         if options.only not in (None, name):
             continue
         run, x = make()

@@ -192,7 +192,7 @@ fn results_of_several_gpus_stay_with_them() {
     let (expected, got) = (layer(&plain()).unwrap(), layer(&ctx).unwrap());
     let ids: Vec<String> = ctx.devices().into_iter().map(|info| info.id).collect();
     assert_eq!((got[0].places(), got[0].is_on_host()), (ids.clone(), false), "the rows stay where they are");
-    assert_eq!(x.places(), [&["cpu".into()], &ids[..]].concat(), "each has its rows of what was uploaded");
+    assert!(x.is_on_host() && ids.iter().all(|id| x.is_on(id)), "each has its rows of what was uploaded");
     // Downloads that begin before the read, and reads of parts on their own.
     got[1].to_cpu().unwrap();
     assert_eq!(got[0].rows(1, 64).unwrap().bytes(), expected[0].rows(1, 64).unwrap().bytes());
