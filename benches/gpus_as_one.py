@@ -88,6 +88,12 @@ def copying(devices, rounds):
     print(f"256 MiB to the other GPU: {sides[0]:.2f} ms, through the host {sides[1]:.1f} ms", flush=True)
 
 
+def repeated(run, ctx, state, times):
+    for _ in range(times):
+        state = run(ctx, state)
+    return state
+
+
 def finish(ctx, x):
     """Waits for a result: reads a sum of each row."""
     return numpy.asarray(ctx.sum(x, axis=-1))
@@ -113,20 +119,13 @@ def main():
 
         # The values are where the context leaves results, not in host memory.
         starts = {ctx: ctx.scale(x, 1.0) for ctx in contexts}
-
-        def whole(ctx):
-            state = starts[ctx]
-            for _ in range(options.repeat):
-                state = run(ctx, state)
-            return state
-
         hashes = {hashlib.sha256(numpy.asarray(run(ctx, x)).tobytes()).digest() for ctx in contexts}
         rounds = []
         for _ in range(options.rounds + 1):
             times = []
             for ctx in contexts:
                 begin = time.perf_counter()
-                finish(ctx, whole(ctx))
+                finish(ctx, repeated(run, ctx, starts[ctx], options.repeat))
                 times.append((time.perf_counter() - begin) / options.repeat)
             rounds.append(times)
         rounds = rounds[1:]
