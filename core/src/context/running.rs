@@ -122,7 +122,7 @@ impl Context {
         if let (Some(cut), Some(split)) = (cut, split) {
             let rows = split.rows.iter().enumerate().filter(|(_, rows)| **rows > 0);
             let is_open = |device| self.gpu(device).is_some_and(|gpu| gpu.opened().is_ok());
-            if cut.stays && !rows.clone().all(|(device, _)| is_open(device)) {
+            if cut.stays() && !rows.clone().all(|(device, _)| is_open(device)) {
                 return Ok(Target::Cpu(Reason::Fallback));
             }
             return Ok(Target::Parts(Box::new((cut, split))));
@@ -252,7 +252,7 @@ impl Context {
         let _environment = DefaultEnvironment::enter();
         let tensor = match self.target(&command)? {
             Target::Gpu(gpu, reason) => gpu.compute(&mut command, reason)?,
-            Target::Parts(parts) if parts.0.stays => self.compute_parts(&parts.0, &parts.1, command.output())?,
+            Target::Parts(parts) if parts.0.stays() => self.compute_parts(&parts.0, &parts.1, command.output())?,
             target => {
                 let meta = command.output().meta();
                 Tensor::result(self.cpu.results(), meta, |output| {

@@ -78,6 +78,14 @@ impl Opened {
         Ok(())
     }
 
+    /// Waits for the stream's work. Then the backend gives memory at once, and none is kept for results.
+    pub fn finish(&self) -> Result<()> {
+        self.catch_up()?;
+        let done = self.with(|stream| stream.synchronize());
+        self.reuse.clear();
+        done
+    }
+
     /// Runs `work` on the context's stream, and records it if a profile is running.
     pub fn watched(&self, what: &What<'_>, mut work: impl FnMut(&mut dyn Stream) -> Result<()>) -> Result<()> {
         self.watch(Some(0), &mut **self.lock(), what, &mut work)

@@ -88,6 +88,10 @@ impl Opened {
     /// Copies a tensor's values from other devices to this one, if it reaches their memory. Returns whether it did. The caller must
     /// not hold the stream's lock.
     pub fn bring(&self, tensor: &Tensor) -> Result<bool> {
+        // No other backend's devices reach each other's memory.
+        if !cfg!(feature = "cuda") {
+            return Ok(false);
+        }
         let (root, _) = tensor.root();
         match self.bring_pieces(root) {
             // What is on the host too needs no other device.
@@ -176,13 +180,9 @@ impl Keeper for Opened {
         download.take(into)
     }
 
-    fn catch_up(&self) -> Result<()> {
-        Opened::catch_up(self)
-    }
-
     fn read(&self, part: Slice<'_>, into: &mut [u8]) -> Result<()> {
         let what = What::bytes(Activity::Download, into.len(), "tensor", Reason::Operands);
-        Opened::catch_up(self)?;
+        self.catch_up()?;
         self.watched(&what, |stream| stream.read(part.buffer, part.offset, into))
     }
 

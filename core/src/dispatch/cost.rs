@@ -222,7 +222,7 @@ pub(super) fn transfer(profiles: &[DeviceProfile], bytes: usize, from: Places, t
         return 0.0;
     }
     let ns = |link: Option<&super::Link>| link.map_or(0.0, |link| link.latency_ns + bytes as f64 / link.gbytes);
-    let peer = |device: usize| profiles.get(device)?.peer.as_ref();
+    let peer = |device: usize| profiles.get(device)?.peer.as_ref().filter(|_| cfg!(feature = "cuda"));
     // Only peers keep their parts of a value.
     let scattered = || (0..profiles.len()).find(|&device| peer(device).is_some());
     let source = if from == Places::SCATTERED { scattered() } else { from.some_device() };

@@ -180,6 +180,9 @@ impl AutoDispatcher {
 
     /// Returns whether there are several GPUs and all of them copy directly from one another.
     pub(crate) fn has_peers(&self) -> bool {
+        if !cfg!(feature = "cuda") {
+            return false;
+        }
         let mut gpus = self.profiles.iter().filter(|profile| profile.kind != Kind::Cpu);
         gpus.clone().count() > 1 && gpus.all(|profile| profile.peer.is_some())
     }

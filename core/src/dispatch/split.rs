@@ -5,7 +5,7 @@
 //! device's rows follow from the common end time. The host's rows also depend on the slowest upload. The end time follows from
 //! the total number of rows.
 
-use super::cost::{Estimate, Places, Task, place_of, price, transfer};
+use super::cost::{Estimate, Item, Places, Task, place_of, price, transfer};
 use super::dispatcher::AutoDispatcher;
 use super::profile::{DeviceProfile, Kind};
 use crate::ops::{Cut, Part};
@@ -66,7 +66,7 @@ fn halves(profiles: &[DeviceProfile], index: usize, task: &Task) -> (f64, f64, E
 /// that is divided among devices already.
 fn task(cut: &Cut<'_>, part: &Part, whole: &Task, follows: bool) -> Task {
     let metas = part.metas(cut);
-    if !cut.stays {
+    if !cut.stays() {
         return Task::new(cut.op(), cut.attrs(), &metas, part.result());
     }
     let count = metas.len();
@@ -148,7 +148,7 @@ impl AutoDispatcher {
         let index = |id: &str| profiles.iter().position(|profile| profile.id == id);
         let priced =
             |rows: Vec<usize>, follows| Some(Split { ns: self.together_ns(cut, whole, &rows, follows)?, rows });
-        let as_it_is = cut.stays.then(|| cut.division(profiles.len(), &index)).flatten();
+        let as_it_is = cut.stays().then(|| cut.division(profiles.len(), &index)).flatten();
         let as_it_is = as_it_is.and_then(|rows| priced(rows, true));
         let balanced = self.balanced(cut, whole).and_then(|rows| priced(rows, false));
         // To divide anew, devices copy rows that others have.
@@ -161,13 +161,16 @@ impl AutoDispatcher {
     /// The rows with which all devices finish at the same time.
     fn balanced(&self, cut: &Cut<'_>, whole: &Task) -> Option<Vec<usize>> {
         let profiles = self.profiles();
-        let part = |rows| task(cut, &cut.part(0, rows), whole, false);
+        // Copies between GPUs are made once, and what follows has the same rows. So equal GPUs get equally many, wherever the operands
+        // are at first.
+        let still = Task { operands: whole.operands.map(|item| Item { at: Places::NOWHERE, ..item }), ..*whole };
+        let part = |rows| task(cut, &cut.part(0, rows), &still, false);
         let (half, all) = (part(cut.rows / 2), part(cut.rows));
         // The host comes last: it computes its part when the others have their operands.
         let host = |device: &usize| profiles[*device].kind == Kind::Cpu;
         let (cpus, gpus): (Vec<usize>, Vec<usize>) = (0..profiles.len()).partition(host);
         let share = |&device: &usize| Share::new(profiles, device, cut.rows, &half, &all);
-        let cpus = if cut.stays { &[] } else { &cpus[..] };
+        let cpus = if cut.stays() { &[] } else { &cpus[..] };
         let mut shares: Vec<Share> = gpus.iter().chain(cpus).map(share).collect();
         let balanced = balance(&mut shares, cut.rows as f64)?;
         // With many rows, each device gets whole tiles of most kernels. The last device gets the rest.

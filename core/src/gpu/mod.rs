@@ -200,8 +200,7 @@ impl Context {
 
     /// Waits until everything that the context enqueued is done.
     pub fn wait(&self) -> Result<()> {
-        self.working()?.catch_up()?;
-        self.working()?.with(|stream| stream.synchronize())
+        self.working()?.finish()
     }
 
     /// Returns the device of the context's buffers, kernels and streams: its GPU, or the CPU if it has none. Returns the errors

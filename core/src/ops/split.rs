@@ -160,14 +160,18 @@ pub(crate) struct Cut<'a> {
     operands: [Axes; 5],
     /// The number of rows to divide.
     pub rows: usize,
-    /// Whether devices take operands from one another, and keep their rows of the result.
-    pub stays: bool,
+    stays: bool,
 }
 
 impl<'a> Cut<'a> {
     /// Returns the operation.
     pub fn op(&self) -> Op {
         self.op
+    }
+
+    /// Returns whether devices take operands from one another, and keep their rows of the result. Only CUDA's do.
+    pub fn stays(&self) -> bool {
+        cfg!(feature = "cuda") && self.stays
     }
 
     /// Returns the parts' attributes.
@@ -326,7 +330,7 @@ impl Part {
                 continue;
             };
             inputs.push(Some(match view.place() {
-                Place::Tensor(tensor, at) if cut.stays => View::tensor(tensor, at + skipped, meta),
+                Place::Tensor(tensor, at) if cut.stays() => View::tensor(tensor, at + skipped, meta),
                 // SAFETY: the part lies in the whole and begins at an element. The whole's creator guarantees the memory while
                 // it is borrowed.
                 _ => unsafe { View::from_raw(NonNull::new_unchecked(view.host()?.add(*skipped)), meta) },

@@ -14,10 +14,9 @@ use std::ptr::NonNull;
 use std::slice;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::thread;
 
-/// Pieces of so many bytes are read from all devices at once.
-const AT_ONCE: usize = 1 << 20;
+/// Bytes of a device that are downloaded at a time while those of others are.
+const SLICE: usize = 16 << 20;
 
 /// A device that keeps copies of tensors' values. Clones of one `Arc` are the same keeper.
 pub(crate) trait Keeper: Send + Sync {
@@ -35,9 +34,6 @@ pub(crate) trait Keeper: Send + Sync {
 
     /// Waits for a download, and copies its bytes.
     fn take(&self, download: Box<dyn Download>, into: &mut [u8]) -> Result<()>;
-
-    /// If the caller's wait can be interrupted, waits for the device's work.
-    fn catch_up(&self) -> Result<()>;
 
     /// Reads part of a copy, and waits for it.
     fn read(&self, part: Slice<'_>, into: &mut [u8]) -> Result<()>;
@@ -193,11 +189,15 @@ impl Copies {
         if let Some(whole) = there.iter().find(|copy| copy.piece.bytes.len() == self.bytes) {
             return vec![whole.piece.clone()];
         }
-        let mut pieces: Vec<Piece> = there.iter().map(|copy| copy.piece.clone()).collect();
-        pieces.sort_by_key(|piece| piece.bytes.start);
-        let mut end = 0;
-        let follow = pieces.iter().all(|piece| std::mem::replace(&mut end, piece.bytes.end) == piece.bytes.start);
-        if follow && end == self.bytes { pieces } else { Vec::new() }
+        let (mut pieces, mut end) = (Vec::new(), 0);
+        while let Some(next) = there.iter().find(|copy| copy.piece.bytes.start == end && end < self.bytes) {
+            end = next.piece.bytes.end;
+            pieces.push(next.piece.clone());
+        }
+        if end < self.bytes {
+            pieces.clear();
+        }
+        pieces
     }
 
     /// Starts a download to host memory if the values are only on devices. Doesn't wait.
@@ -236,28 +236,13 @@ impl Copies {
 }
 
 /// Reads pieces to their places in host memory. Downloads that are under way have the bytes of the first pieces.
-fn read_all(pieces: &[Piece], coming: Vec<Coming>, mut into: &mut [u8]) -> Result<()> {
-    let mut parts = Vec::with_capacity(pieces.len());
-    for piece in pieces {
-        let (own, rest) = into.split_at_mut(piece.bytes.len());
-        parts.push((piece, own));
-        into = rest;
+fn read_all(pieces: &[Piece], coming: Vec<Coming>, into: &mut [u8]) -> Result<()> {
+    if cfg!(feature = "cuda") && coming.is_empty() && pieces.len() > 1 {
+        return read_together(pieces, into);
     }
     let mut coming = coming.into_iter();
-    let at_once = parts.len() > 1 && coming.len() == 0 && pieces.iter().any(|piece| piece.bytes.len() >= AT_ONCE);
-    if at_once {
-        // Only the caller's thread can be interrupted, so it waits for the devices.
-        parts.iter().try_for_each(|(piece, _)| piece.keeper.catch_up())?;
-        return thread::scope(|scope| {
-            let read = |(piece, into): (&Piece, &mut [u8])| piece.keeper.read(piece.slice(), into);
-            let threads: Vec<_> = parts.into_iter().map(|part| scope.spawn(move || read(part))).collect();
-            threads.into_iter().try_for_each(|thread| match thread.join() {
-                Ok(done) => done,
-                Err(_) => fail!(Internal, "a thread that read a tensor's values ended early"),
-            })
-        });
-    }
-    for (piece, into) in parts {
+    for piece in pieces {
+        let into = &mut into[piece.bytes.clone()];
         match coming.next() {
             Some((download, place)) if place == piece.bytes => piece.keeper.take(download, into)?,
             _ => {
@@ -267,6 +252,27 @@ fn read_all(pieces: &[Piece], coming: Vec<Coming>, mut into: &mut [u8]) -> Resul
         }
     }
     Ok(())
+}
+
+/// Reads pieces of several devices, slice by slice. While the devices copy, the host takes the slices before.
+fn read_together(pieces: &[Piece], into: &mut [u8]) -> Result<()> {
+    let (mut first, mut under_way) = (0, Vec::new());
+    loop {
+        let mut next = Vec::new();
+        for piece in pieces.iter().filter(|piece| first < piece.bytes.len()) {
+            let bytes = (piece.bytes.len() - first).min(SLICE);
+            let at = piece.bytes.start + first;
+            let slice = Slice { buffer: &*piece.memory, offset: first, bytes };
+            next.push((&piece.keeper, at..at + bytes, piece.keeper.download(slice)?));
+        }
+        for (keeper, place, download) in std::mem::replace(&mut under_way, next) {
+            keeper.take(download, &mut into[place])?;
+        }
+        if under_way.is_empty() {
+            return Ok(());
+        }
+        first += SLICE;
+    }
 }
 
 impl Drop for Copies {

@@ -95,6 +95,43 @@ fn what_only_passes_through_memory_stays_on_the_processor() {
 }
 
 #[test]
+fn gpus_that_copy_from_one_another_divide_what_stays() {
+    let peer = Some(crate::dispatch::Link { latency_ns: 10_000.0, gbytes: 250.0 });
+    let gpu = |id: &str| DeviceProfile { peer, ..named(id, "datacentre") };
+    let machine = hybrid(vec![gpu("cuda:0"), gpu("cuda:1")]);
+    let with_cpu = hybrid(vec![cpu(), gpu("cuda:0"), gpu("cuda:1")]);
+    let strangers = hybrid(vec![gpu("cuda:0"), named("vulkan:0", "datacentre")]);
+    assert_eq!([&machine, &with_cpu, &strangers].map(AutoDispatcher::has_peers), [true, true, false]);
+    assert!(!hybrid(vec![cpu(), gpu("cuda:0")]).has_peers(), "one GPU has nobody to copy from");
+    let divide = |machine: &AutoDispatcher, op: Op, shapes: &[&[usize]], at: &[Places]| {
+        let (attrs, inputs) = (Attrs::default(), metas(shapes));
+        let output: Meta = op.info().infer(&attrs, &inputs).unwrap();
+        let cut = Cut::staying(op, &attrs, &inputs, &output).unwrap();
+        let task = Task::placed(op, &attrs, &inputs, &output, &|i| at.get(i).copied().unwrap_or(Places::NOWHERE));
+        machine.choose_parts(&task, Some(&cut)).1.map(|split| split.rows)
+    };
+    let [first, second] = [0, 1].map(Places::device);
+    let (product, small): (&[&[usize]], &[&[usize]]) = (&[&[4096, 4096], &[4096, 4096]], &[&[64, 64], &[64, 64]]);
+    for at in [
+        [first, first],
+        [first, Places::HOST],
+        [first, first.and(second)],
+        [Places::SCATTERED, first.and(second)],
+        [Places::SCATTERED; 2],
+    ] {
+        assert_eq!(divide(&machine, Op::Matmul, product, &at), Some(vec![2048, 2048]), "{at:?}");
+    }
+    assert_eq!(divide(&machine, Op::Matmul, small, &[first, first.and(second)]), None);
+    // What is on one GPU alone is not worth the copy for an addition; what each has a part of is added where it is.
+    let sum: &[&[usize]] = &[&[4096, 4096], &[4096, 4096]];
+    assert_eq!(divide(&machine, Op::Add, sum, &[first, first]), None);
+    assert_eq!(divide(&machine, Op::Add, sum, &[Places::SCATTERED; 2]).map(|rows| rows.len()), Some(2));
+    // The processor takes no part.
+    let [first, second] = [1, 2].map(Places::device);
+    assert_eq!(divide(&with_cpu, Op::Matmul, product, &[first, first.and(second)]), Some(vec![0, 2048, 2048]));
+}
+
+#[test]
 fn explanations_name_the_rows() {
     let machine = hybrid(vec![cpu(), small_gpu("vulkan:0")]);
     with_cut(Op::Matmul, &[&[4096, 4096], &[4096, 4096]], |cut, task| {

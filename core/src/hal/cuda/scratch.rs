@@ -43,8 +43,9 @@ impl Scratch {
         self.free.drain(..self.free.len().saturating_sub(MOST));
     }
 
-    /// Lets go of what no command is being enqueued with.
+    /// Lets go of everything. What enqueued commands use lives until they are done.
     pub fn clear(&mut self) {
+        self.taken.clear();
         self.free.clear();
     }
 }
