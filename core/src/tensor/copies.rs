@@ -190,7 +190,9 @@ impl Copies {
             return vec![whole.piece.clone()];
         }
         let (mut pieces, mut end) = (Vec::new(), 0);
-        while let Some(next) = there.iter().find(|copy| copy.piece.bytes.start == end && end < self.bytes) {
+        // An operand without values may have left a piece without bytes.
+        let follows = |piece: &Piece, end| piece.bytes.start == end && piece.bytes.end > end;
+        while let Some(next) = there.iter().find(|copy| follows(&copy.piece, end)) {
             end = next.piece.bytes.end;
             pieces.push(next.piece.clone());
         }

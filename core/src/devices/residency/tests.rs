@@ -133,6 +133,11 @@ fn values_in_pieces_are_read_whole_and_gathered_once() {
         let (copy, mut there) = (tensor.copy_on(&*gpus[0]).unwrap(), vec![0; 4 * count]);
         gpus[0].with(|stream| stream.read(&*copy, 0, &mut there)).unwrap();
         assert_eq!(there, bytes);
+        // A part without values leaves a piece without bytes, which is no beginning of all values.
+        let empty = Tensor::new(&values, &[count]).unwrap();
+        gpus[0].upload_part(&empty, 0..0).unwrap();
+        assert_eq!((empty.pieces().len(), empty.to_vec::<f32>().unwrap() == values), (0, true));
+        drop(empty);
         // A device that needs the room: the values are read first, and what is left is not taken for all of them.
         drop((tensor, copy));
         let tensor = scattered();
