@@ -155,7 +155,7 @@ fn random_graphs_give_the_bits_of_single_calls() {
 fn long_runs_go_by_parts_and_by_several_threads_or_through_registers() {
     let cpu = plain();
     let mut r = Random(3);
-    let sizes = [(1, 300_000), (700, 1000), (9000, 3), (1 << 18, 1), (3, 100_003)];
+    let sizes = [(1, 300_000), (700, 1000), (9000, 3), (1 << 18, 1), (3, 100_003), (9, 1000), (70, 130), (200, 127)];
     for (on, (rows, n)) in contexts().iter().skip(1).flat_map(|on| sizes.map(|size| (on, size))) {
         let x = r.float(DType::F32, &[rows, n]);
         let (row, one, all) = (r.float(DType::F32, &[n]), r.float(DType::F32, &[]), r.float(DType::F32, &[rows, n]));
@@ -165,6 +165,18 @@ fn long_runs_go_by_parts_and_by_several_threads_or_through_registers() {
         let mut y = cpu.add(&cpu.mul(&x, &row).unwrap(), &all).unwrap();
         y = cpu.div(&cpu.gelu(&y, Attrs::default().form).unwrap(), &one).unwrap();
         same(&[run.execute().unwrap()], &[cpu.tanh(&y).unwrap()], &format!("{rows}x{n}"));
+        // The result before is the second operand, is both, or comes from values that are used again.
+        let mut pipeline = on.pipeline();
+        let across = pipeline.constant(&row).unwrap();
+        let begun = pipeline.begin(&x).neg().relu();
+        let value = begun.value().unwrap();
+        let run = begun.switch_to(across).sub(value).pow(&one).maximum(&all);
+        let before = run.value().unwrap();
+        let run = run.mul(before).add(&all);
+        let mut y = cpu.sub(&row, &cpu.relu(&cpu.neg(&x).unwrap()).unwrap()).unwrap();
+        y = cpu.maximum(&cpu.pow(&y, &one).unwrap(), &all).unwrap();
+        y = cpu.add(&cpu.mul(&y, &y).unwrap(), &all).unwrap();
+        same(&[run.execute().unwrap()], &[y], &format!("{rows}x{n}, reversed"));
     }
 }
 

@@ -5,8 +5,9 @@ use super::fuse::{Link, Step};
 use super::graph::Source;
 use super::plan::{Arrangement, Place};
 use crate::command::Command;
+use crate::dtype::DType;
 use crate::error::{Result, fail};
-use crate::hal::cpu::CpuDevice;
+use crate::hal::cpu::{CpuDevice, Elementwise, Reach, Run, RunOperand, RunStep, Shared};
 use crate::hal::{Device, DeviceInfo, Workers};
 use crate::memory::host::HostBuffer;
 use crate::operand::{Inputs, Meta, View, ViewMut};
@@ -160,6 +161,12 @@ impl Host {
     }
 
     fn step(&self, values: &Values<'_>, step: &Step) -> Result<()> {
+        if let Some((steps, rows, length)) = tiled(values, step)? {
+            let run = Run { steps: &steps, rows, length };
+            // SAFETY: the pointers are the values' memory, whose sizes `tiled` has compared with the result's. Each step of a run works
+            // on the one before it in place, or writes the result, which the plan gives no memory that a later tile reads.
+            return unsafe { self.cpu.compute_run(&run) };
+        }
         match Parts::of(values.plan, step) {
             Some(parts) => self.run_in_parts(values, step, &parts),
             None => {
@@ -236,6 +243,44 @@ fn write(to: &HostBuffer, offset: usize, bytes: &[u8]) {
     assert!(offset + bytes.len() <= to.len());
     // SAFETY: the range is inside the memory, and a slice elsewhere does not overlap it.
     unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to.pointer().as_ptr().add(offset), bytes.len()) }
+}
+
+/// Returns the steps of a run of f32 operations that is computed in tiles, its rows and their length. `None` for other steps.
+fn tiled(values: &Values<'_>, step: &Step) -> Result<Option<(Vec<RunStep>, usize, usize)>> {
+    let graph = &values.plan.graph;
+    let shape = graph.meta(step.result()).shape;
+    let (n, mut length) = (shape.elements(), shape.elements());
+    if step.links.len() == 1 || n <= PART {
+        return Ok(None);
+    }
+    let mut steps = Vec::with_capacity(step.links.len());
+    for (link, &node) in step.links.iter().zip(&step.nodes) {
+        let Some(operation) = Elementwise::of(link.op, &link.attrs) else { return Ok(None) };
+        let mut operands = [None; 2];
+        for (to, number) in operands.iter_mut().zip(link.operands.iter().flatten()) {
+            let Meta { dtype, shape: own } = *graph.meta(*number);
+            let row = own.dims().last().copied().unwrap_or(1);
+            let reach = match own.elements() {
+                _ if dtype != DType::F32 => return Ok(None),
+                _ if own == shape => Reach::All,
+                1 => Reach::One,
+                count if count == row && shape.dims().last() == Some(&row) => Reach::Row,
+                _ => return Ok(None),
+            };
+            if reach == Reach::Row {
+                length = row;
+            }
+            *to = Some(RunOperand { data: Shared(values.pointer(*number)?.cast().as_ptr()), reach });
+        }
+        let [Some(first), second] = operands else { return Ok(None) };
+        if *graph.meta(node) != Meta::new(DType::F32, shape) || second.is_none() && first.reach != Reach::All {
+            return Ok(None);
+        }
+        let to = Shared(values.pointer(node)?.cast().as_ptr());
+        steps.push(RunStep { operation, operands: [first, second.unwrap_or(first)], to });
+    }
+    let rows = n / length;
+    Ok(Run::takes(rows, length).then_some((steps, rows, length)))
 }
 
 /// How a run is cut: into elements, or into rows if an operand is one row that all rows share.

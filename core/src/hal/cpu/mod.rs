@@ -10,7 +10,7 @@ pub use crate::host::MOST_THREADS;
 pub use crate::isa::Isa;
 pub use crate::memory::host::{ALIGNMENT, HostBuffer};
 pub use crate::operand::Packed;
-pub(crate) use kernels::check_all_ids;
+pub(crate) use kernels::{Elementwise, Reach, Run, RunOperand, RunStep, Shared, check_all_ids};
 pub use pool::{Pool, default_threads, single_threaded};
 
 use super::{
@@ -118,6 +118,15 @@ impl CpuDevice {
     #[inline]
     pub(crate) fn execute(&self, command: &mut Command<'_>) -> Result<()> {
         default_environment(|| kernels::execute(&self.exec(), command))
+    }
+
+    /// Computes a run of elementwise operations.
+    ///
+    /// # Safety
+    /// As [`Run::compute`]'s.
+    pub(crate) unsafe fn compute_run(&self, run: &Run<'_>) -> Result<()> {
+        // SAFETY: passed on.
+        default_environment(|| unsafe { run.compute(&self.exec()) })
     }
 
     /// Computes a small row-major f32 product on this thread, if the instruction set has a way for it. Returns whether it did; if not,

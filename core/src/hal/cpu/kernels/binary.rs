@@ -6,6 +6,7 @@ use super::{Call, Exec, Shared, chunks};
 use crate::error::Result;
 use crate::hal::cpu::simd::{self, Kernel, Simd, VectorFn2, dispatch};
 use crate::interrupt::pieces;
+use crate::isa::Isa;
 use crate::ops::Binary;
 
 impl VectorFn2 for Binary {
@@ -92,6 +93,22 @@ impl Row {
             }
         }
     }
+}
+
+/// Computes n elements of `y = f(a, b)`. Steps are 0 or 1; two operands with step 0 are two values.
+///
+/// # Safety
+/// Operands with step 1 and y cover n values, and others have one. y is each operand itself or disjoint from it.
+pub(super) unsafe fn row(
+    isa: Isa,
+    f: Binary,
+    [a, b]: [*const f32; 2],
+    [a_step, b_step]: [usize; 2],
+    y: *mut f32,
+    n: usize,
+) {
+    // SAFETY: passed on.
+    unsafe { dispatch(isa, Row { f, a, a_step, b, b_step, y, n }) }
 }
 
 /// Computes an elementwise operation of two operands, with broadcasting.

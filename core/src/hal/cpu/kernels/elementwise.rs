@@ -5,7 +5,7 @@ use crate::contract::{self, Activation, GeluForm};
 use crate::error::Result;
 use crate::hal::cpu::simd::{self, Bounded, Kernel, Simd, TwoSided, VectorFn, dispatch};
 use crate::isa::Isa;
-use crate::ops::Unary;
+use crate::ops::{Attrs, Unary};
 
 /// The least number of elements of a cheap operation that is worth another thread: about 20 µs of work, because waking
 /// a thread takes 10 µs.
@@ -80,7 +80,7 @@ functions! {
 /// The functions made from a sigmoid. The division in the middle makes two halves of each. One kernel serves all three,
 /// because choosing between them costs nothing beside the rest.
 #[derive(Clone, Copy)]
-enum Logistic {
+pub enum Logistic {
     Sigmoid,
     Silu,
     GeluTanh,
@@ -170,7 +170,7 @@ two_sided! {
 
 /// Sine and cosine share one kernel. Large angles are reduced one by one.
 #[derive(Clone, Copy)]
-enum Angle {
+pub enum Angle {
     Sin,
     Cos,
 }
@@ -224,7 +224,7 @@ impl<F: Elementwise> Kernel for Whole<F> {
 
 /// A function that is applied to every element.
 #[derive(Clone, Copy)]
-enum Function {
+pub enum Function {
     Scale(f32),
     Neg,
     Abs,
@@ -246,8 +246,35 @@ enum Function {
 }
 
 impl Function {
+    /// Returns the function of an operation with these attributes.
+    pub(super) fn of(op: Unary, attrs: &Attrs) -> Function {
+        match op {
+            Unary::Scale => Function::Scale(attrs.alpha),
+            Unary::Neg => Function::Neg,
+            Unary::Abs => Function::Abs,
+            Unary::Exp => Function::Exp,
+            Unary::Log => Function::Log,
+            Unary::Sqrt => Function::Sqrt,
+            Unary::Rsqrt => Function::Rsqrt,
+            Unary::Relu => Function::Relu,
+            Unary::Sigmoid => Function::Logistic(Logistic::Sigmoid),
+            Unary::Tanh => Function::Tanh,
+            Unary::Floor => Function::Floor,
+            Unary::Round => Function::Round,
+            Unary::Erf => Function::Erf,
+            Unary::Clamp => Function::Clamp { min: attrs.min, max: attrs.max },
+            Unary::Sin => Function::Angle(Angle::Sin),
+            Unary::Cos => Function::Angle(Angle::Cos),
+            Unary::Log1p => Function::Log1p,
+            Unary::Expm1 => Function::Expm1,
+            Unary::Silu => Function::Logistic(Logistic::Silu),
+            Unary::Gelu if attrs.form == GeluForm::Tanh => Function::Logistic(Logistic::GeluTanh),
+            Unary::Gelu => Function::GeluErf,
+        }
+    }
+
     /// Returns the least number of elements that is worth another thread.
-    fn grain(self) -> usize {
+    pub(super) fn grain(self) -> usize {
         match self {
             Function::Exp
             | Function::Log
@@ -266,7 +293,7 @@ impl Function {
     ///
     /// # Safety
     /// x and y cover n values and are equal or disjoint.
-    unsafe fn row(self, isa: Isa, x: *const f32, y: *mut f32, n: usize) {
+    pub(super) unsafe fn row(self, isa: Isa, x: *const f32, y: *mut f32, n: usize) {
         macro_rules! apply {
             ($f:expr) => {
                 // SAFETY: the caller's promise covers this.
@@ -298,29 +325,7 @@ impl Function {
 
 /// Computes an elementwise operation of one operand.
 pub(super) fn unary(exec: &Exec<'_>, op: Unary, call: &mut Call<'_, '_>) -> Result<()> {
-    let function = match op {
-        Unary::Scale => Function::Scale(call.attrs.alpha),
-        Unary::Neg => Function::Neg,
-        Unary::Abs => Function::Abs,
-        Unary::Exp => Function::Exp,
-        Unary::Log => Function::Log,
-        Unary::Sqrt => Function::Sqrt,
-        Unary::Rsqrt => Function::Rsqrt,
-        Unary::Relu => Function::Relu,
-        Unary::Sigmoid => Function::Logistic(Logistic::Sigmoid),
-        Unary::Tanh => Function::Tanh,
-        Unary::Floor => Function::Floor,
-        Unary::Round => Function::Round,
-        Unary::Erf => Function::Erf,
-        Unary::Clamp => Function::Clamp { min: call.attrs.min, max: call.attrs.max },
-        Unary::Sin => Function::Angle(Angle::Sin),
-        Unary::Cos => Function::Angle(Angle::Cos),
-        Unary::Log1p => Function::Log1p,
-        Unary::Expm1 => Function::Expm1,
-        Unary::Silu => Function::Logistic(Logistic::Silu),
-        Unary::Gelu if call.attrs.form == GeluForm::Tanh => Function::Logistic(Logistic::GeluTanh),
-        Unary::Gelu => Function::GeluErf,
-    };
+    let function = Function::of(op, call.attrs);
     let (x, y) = (Shared(call.f32(0)?.cast_mut()), Shared(call.out()?));
     chunks(exec, call.output.shape().elements(), function.grain(), |start, end| {
         // SAFETY: the command's views cover the elements, and chunks are disjoint.

@@ -22,6 +22,7 @@ mod parts;
 mod quantized;
 mod reduce;
 mod rope;
+mod runs;
 mod sum;
 mod topk;
 
@@ -29,6 +30,7 @@ pub use fixed::{digits_room, integer_unit};
 pub use gemm::Panels;
 pub use matmul::{multiply_small, panel_width};
 pub(crate) use moves::check_all_ids;
+pub(crate) use runs::{Elementwise, Operand as RunOperand, Reach, Run, RunStep};
 
 use super::pool::Pool;
 use crate::command::Command;
@@ -51,7 +53,7 @@ pub struct Exec<'a> {
 }
 
 /// A raw pointer that tasks of one job share; each task touches its own part.
-pub(super) struct Shared<T>(pub *mut T);
+pub struct Shared<T>(pub *mut T);
 
 impl<T> Clone for Shared<T> {
     fn clone(&self) -> Self {
@@ -149,6 +151,17 @@ macro_rules! dispatch {
                 $(Op::$comparison => compare::compare(exec, $truths, call),)*
                 $(Op::$reduction => reduce::reduce(exec, Reduction::$reduction, call),)*
                 $(Op::$own => $room::$kernel(exec, call),)*
+            }
+        }
+
+        impl Elementwise {
+            /// Returns what applies an operation of f32 values to every element. `None` if it is no such operation.
+            pub fn of(op: Op, attrs: &Attrs) -> Option<Elementwise> {
+                match op {
+                    $(Op::$unary => Some(Elementwise::One(elementwise::Function::of(Unary::$unary, attrs))),)*
+                    $(Op::$binary => Some(Elementwise::Two(Binary::$binary)),)*
+                    _ => None,
+                }
             }
         }
     };
