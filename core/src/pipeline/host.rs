@@ -41,7 +41,7 @@ struct Values<'a> {
     plan: &'a Arrangement,
     block: NonNull<u8>,
     inputs: &'a [&'a Tensor],
-    outputs: &'a [HostBuffer],
+    outputs: &'a [Tensor],
     states: &'a [HostBuffer],
 }
 
@@ -64,7 +64,7 @@ impl Values<'_> {
                 Source::Constant(tensor) => tensor.host()?,
                 _ => fail!(Internal, "a pipeline's constant is missing"),
             },
-            Place::Output(i) => self.outputs[i as usize].pointer(),
+            Place::Output(i) => self.outputs[i as usize].host()?,
             Place::State(i) => self.states[i as usize].pointer(),
             // SAFETY: the plan's places are inside its block.
             Place::Block(at) => unsafe { self.block.add(at) },
@@ -132,8 +132,9 @@ impl Host {
                 own.pointer()
             }
         };
-        let sizes = plan.computed.iter().map(|&node| plan.graph.meta(node).bytes());
-        let outputs = sizes.map(HostBuffer::uninitialised).collect::<Result<Vec<_>>>()?;
+        // SAFETY: every output is the result of a step. If a step fails, nobody gets the outputs.
+        let unwritten = |&node: &u32| unsafe { Tensor::unwritten(self.cpu.results(), plan.graph.meta(node)) };
+        let outputs = plan.computed.iter().map(unwritten).collect::<Result<Vec<_>>>()?;
         let states =
             (!plan.graph.states.is_empty()).then(|| self.states.lock().unwrap_or_else(PoisonError::into_inner));
         let states = states.as_deref().map_or(&[][..], |states| states);
@@ -155,9 +156,7 @@ impl Host {
             // SAFETY: a step wrote all of the value. It is in other memory than the state, which only this run uses.
             write(&states[state as usize], 0, unsafe { std::slice::from_raw_parts(from.as_ptr(), bytes) });
         }
-        let metas = plan.computed.iter().map(|&node| plan.graph.meta(node));
-        // SAFETY: every output is the result of a step, and the step has written all of it.
-        Ok(outputs.into_iter().zip(metas).map(|(data, meta)| unsafe { Tensor::written(meta, data) }).collect())
+        Ok(outputs)
     }
 
     fn step(&self, values: &Values<'_>, step: &Step) -> Result<()> {

@@ -87,6 +87,14 @@ impl Tensor {
         Ok(tensor)
     }
 
+    /// Makes a tensor of memory that is still to be written. A large one takes it from the pool.
+    ///
+    /// # Safety
+    /// Every byte must be written, through [`Tensor::host`], before anything reads the tensor.
+    pub(crate) unsafe fn unwritten(pool: &Arc<ResultPool>, meta: &Meta) -> Result<Tensor> {
+        Tensor::result(pool, meta, |_| Ok(()))
+    }
+
     /// Makes a tensor from memory that is already written.
     ///
     /// # Safety
