@@ -95,7 +95,7 @@ impl Row {
     }
 }
 
-/// Computes n elements of `y = f(a, b)`. Steps are 0 or 1; two operands with step 0 are two values.
+/// Computes n elements of `y = f(a, b)`. Steps are 0, for one value, or 1. At most one is 0.
 ///
 /// # Safety
 /// Operands with step 1 and y cover n values, and others have one. y is each operand itself or disjoint from it.

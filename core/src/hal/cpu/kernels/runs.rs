@@ -51,7 +51,7 @@ pub struct Run<'a> {
 }
 
 impl Operand {
-    /// Returns where the operand's values for element `at` begin, and the distance between them.
+    /// Returns where the operand's values for a row's elements begin from a column on, and the distance between them.
     fn at(&self, row: usize, length: usize, column: usize) -> (*const f32, usize) {
         let at = match self.reach {
             Reach::All => row * length + column,
@@ -111,7 +111,7 @@ impl Run<'_> {
 }
 
 impl RunStep {
-    /// The time of an element, in additions.
+    /// The time of an element, in additions: 8 for a long function.
     fn weight(&self) -> usize {
         match self.operation {
             Elementwise::One(function) => GRAIN.div_ceil(function.grain()).pow(3),
