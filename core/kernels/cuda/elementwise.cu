@@ -22,7 +22,7 @@ struct Arguments {
 struct Run {
     const float *x;
     float *y;
-    uint n, count, steps[24];
+    uint n, count, steps[3 * 8];
 };
 
 // As a kernel's parameter: read where it is, not copied by each thread.
@@ -65,262 +65,319 @@ INLINE uint2 locate(const Arguments &s, const Choice &c, const Table &t, const u
     return place;
 }
 
-// Elements that a thread has at a time.
-const uint WIDE = 4;
+// Elements that a thread has at a time: vectors of four, a workgroup's elements of four apart, or single ones, a workgroup apart.
+const uint WIDE = 8, VECTORS = WIDE / 4, VECTOR = 1024, SINGLE = 256;
 
-// Its elements: one vector, one element four times, or wherever they are.
-INLINE void fetch(float *v, const float *from, const uint *index, const bool whole, const uint step) {
-    if (whole && step) {
-        float4 x = *reinterpret_cast<const float4 *>(from + index[0]);
-        v[0] = x.x, v[1] = x.y, v[2] = x.z, v[3] = x.w;
+// The number of a thread's element k, if its first one is i.
+INLINE uint element(const uint i, const uint k, const bool whole) {
+    return whole ? i + VECTOR * (k / 4) + k % 4 : i + SINGLE * k;
+}
+
+INLINE void load(float *v, const float *from) {
+    float4 x = *reinterpret_cast<const float4 *>(from);
+    v[0] = x.x, v[1] = x.y, v[2] = x.z, v[3] = x.w;
+}
+
+// Loops that are not unrolled fill an array from behind: an index that is known only at run time would put it in memory.
+template <uint W, class T>
+INLINE void push(T (&to)[W], const T last) {
+#pragma unroll
+    for (uint k = 1; k < W; k++) {
+        to[k - 1] = to[k];
+    }
+    to[W - 1] = last;
+}
+
+// A thread's elements, wherever they are; of whole vectors, the last places are where each begins, or has its only value.
+INLINE void fetch(float (&v)[WIDE], const float *from, const uint (&places)[WIDE], const bool whole, const bool goes_on) {
+    if (!whole) {
+#pragma unroll
+        for (uint k = 0; k < WIDE; k++) {
+            v[k] = from[places[k]];
+        }
         return;
     }
 #pragma unroll
-    for (uint k = 0; k < WIDE; k++) {
-        v[k] = from[index[whole ? 0 : k]];
+    for (uint j = 0; j < VECTORS; j++) {
+        const float *at = from + places[WIDE - VECTORS + j];
+        if (goes_on) {
+            load(v + 4 * j, at);
+        } else {
+            v[4 * j] = v[4 * j + 1] = v[4 * j + 2] = v[4 * j + 3] = *at;
+        }
     }
 }
 
-// Where element i, or each of four, is in rows of so many; or which row it is. No rows: all is one.
-INLINE void within(uint (&at)[WIDE], const uint i, const uint n, const bool whole, const bool first, const uint per,
-                   const bool row) {
+// Where its elements or vectors are in rows of so many elements, or which row each is in. No rows: all is one.
+INLINE void within(uint (&places)[WIDE], const uint i, const uint n, const bool whole, const bool vectors, const uint per, const bool row) {
 #pragma unroll 1
-    for (uint k = first ? 1 : WIDE; k > 0;) {
-        k--;
-#pragma unroll
-        for (uint l = WIDE - 1; l > 0; l--) {
-            at[l] = at[l - 1];
-        }
-        uint e = min(whole ? i + k : i + 256 * k, n - 1), q = per ? e / per : 0;
-        at[0] = row ? q : e - q * per;
+    for (uint k = 0; k < WIDE; k += vectors ? 4 : 1) {
+        uint e = min(element(i, k, whole), n - 1), q = per ? e / per : 0;
+        push(places, row ? q : e - q * per);
     }
 }
 
 #define EACH(EXPRESSION) \
-    _Pragma("unroll") for (uint k = 0; k < WIDE; k++) { \
+    _Pragma("unroll") for (uint k = 0; k < W; k++) { \
         float x = v[k]; \
         v[k] = (EXPRESSION); \
     }
 
 // The same by turns, for what is long and yet faster than memory: it is there once.
 #define BY_TURNS(EXPRESSION) \
-    _Pragma("unroll 1") for (uint turn = 0; turn < WIDE; turn++) { \
-        float x = v[0]; \
-        shift(v); \
-        v[WIDE - 1] = (EXPRESSION); \
+    _Pragma("unroll 1") for (uint turn = 0; turn < W; turn++) { \
+        float x = v[0], p = a[0]; \
+        push(v, EXPRESSION); \
+        push(a, p); \
     }
 
-template <class T>
-INLINE void shift(T (&of)[WIDE]) {
+// v = function(v), or of v and a: those that are long.
+INLINE void compute_four(const uint function, float (&v)[4], float (&a)[4], const float value, const float second) {
+    const uint W = 4;
+    switch (function) {
+    case TANH:
+        EACH(function_tanh(x));
+        return;
+    case ERF:
+    case GELU_ERF:
+        // As `activate`.
+        if (function == GELU_ERF) {
 #pragma unroll
-    for (uint k = 1; k < WIDE; k++) {
-        of[k - 1] = of[k];
+            for (uint k = 0; k < W; k++) {
+                a[k] = 0.5f * v[k];
+            }
+            EACH(x * 0.70710677f);
+        }
+        EACH(function_erf(x));
+        if (function == GELU_ERF) {
+            EACH(a[k] * x + a[k]);
+        }
+        return;
+    case SIGMOID:
+    case GELU_TANH:
+    case SILU:
+        // As `activate`.
+#pragma unroll
+        for (uint k = 0; k < W; k++) {
+            a[k] = v[k];
+        }
+        if (function == GELU_TANH) {
+            EACH(x * ((x * x) * 0.071354814f + 1.5957692f));
+        }
+        EACH(function_sigmoid(x));
+        if (function != SIGMOID) {
+            EACH(a[k] * x);
+        }
+        return;
+    case EXP:
+        EACH(function_exp(x));
+        return;
+    case LOG:
+        BY_TURNS(function_log(x));
+        return;
+    case SQRT:
+        EACH(root(x));
+        return;
+    case RSQRT:
+    case DIV:
+        if (function == RSQRT) {
+#pragma unroll
+            for (uint k = 0; k < W; k++) {
+                a[k] = root(v[k]);
+                v[k] = 1.0f;
+            }
+        }
+        EACH(divide(x, a[k]));
+        return;
+    default:
+        BY_TURNS(called(function, x, of_two(function) ? p : value, second));
     }
 }
 
-extern "C" __global__ void __launch_bounds__(256, 8) elementwise(GIVEN given, const Choice c, TABLE t) {
+// v = function(v), or of v and a.
+INLINE void compute(const uint function, float (&v)[WIDE], float (&a)[WIDE], const float value, const float second) {
+    const uint W = WIDE;
+    switch (function) {
+    case RELU:
+        EACH(function_relu(x));
+        break;
+    case SCALE:
+        EACH(x * value);
+        break;
+    case NEG:
+        EACH(of_bits(bits(x) ^ SIGN));
+        break;
+    case ABS:
+        EACH(of_bits(bits(x) & MAGNITUDE));
+        break;
+    case ADD:
+        EACH(x + a[k]);
+        break;
+    case SUB:
+        EACH(x - a[k]);
+        break;
+    case MUL:
+        EACH(x * a[k]);
+        break;
+    default:
+        // By fours, so that it is there once and yet several are under way.
+#pragma unroll 1
+        for (uint turn = 0; turn < VECTORS; turn++) {
+            float four[4], other[4];
+#pragma unroll
+            for (uint k = 0; k < 4; k++) {
+                four[k] = v[k], other[k] = a[k];
+            }
+            compute_four(function, four, other, value, second);
+#pragma unroll
+            for (uint k = 0; k < 4; k++) {
+                push(v, four[k]);
+                push(a, a[0]);
+            }
+        }
+    }
+}
+
+// Where a thread's vectors are in rows of so many elements.
+struct Rows {
+    uint per, row[VECTORS], column[VECTORS];
+};
+
+// Reads what a step has besides the value.
+INLINE void operand(float (&a)[WIDE], const uint *words, Rows &rows, const uint i, const uint n, const bool whole) {
+    const float *p = reinterpret_cast<const float *>(size_t(words[1]) << 32 | words[0]);
+    const uint code = words[2], access = code & 384, per = code >> 10;
+    if (!of_two(code & 63) || access == 384) {
+        return;
+    }
+    uint places[WIDE];
+    const bool vectors = whole && access;
+    if (!vectors) {
+        within(places, i, n, whole, false, per, code & 512);
+    } else {
+        // Most runs have rows of one length.
+        if (per != rows.per) {
+            rows.per = per;
+#pragma unroll
+            for (uint j = 0; j < VECTORS; j++) {
+                uint e = i + VECTOR * j;
+                rows.row[j] = per ? e / per : 0;
+                rows.column[j] = e - rows.row[j] * per;
+            }
+        }
+#pragma unroll
+        for (uint j = 0; j < VECTORS; j++) {
+            places[WIDE - VECTORS + j] = code & 512 ? rows.row[j] : rows.column[j];
+        }
+    }
+    fetch(a, p, places, vectors, access == 128);
+}
+
+extern "C" __global__ void __launch_bounds__(256, 4) elementwise(GIVEN given, const Choice c, TABLE t) {
     begin();
     const Arguments &s = given.one;
     const Run &run = given.run;
     const bool is_run = c.function == RUN;
-    const uint n = s.n;
-    uint i = blockIdx.x * 1024;
-    bool whole = c.vector == 1 && n - i >= 1024;
+    const uint W = WIDE, n = s.n;
+    uint i = blockIdx.x * (256 * WIDE);
+    const bool whole = c.vector == 1 && n - i >= 256 * WIDE;
     i += threadIdx.x * (whole ? 4 : 1);
-    uint2 place = locate(s, c, t, min(i, n - 1));
-    uint of_x[WIDE] = {place.x}, of_p[WIDE] = {place.y};
-    if (!whole) {
-        // The others come from behind, so that this is there once.
+    uint of_x[WIDE], of_p[WIDE];
 #pragma unroll 1
-        for (uint k = 1; k < WIDE; k++) {
-#pragma unroll
-            for (uint l = 1; l + 1 < WIDE; l++) {
-                of_x[l] = of_x[l + 1], of_p[l] = of_p[l + 1];
-            }
-            place = locate(s, c, t, min(i + 256 * k, n - 1));
-            of_x[WIDE - 1] = place.x, of_p[WIDE - 1] = place.y;
-        }
+    for (uint k = 0; k < WIDE; k += whole ? 4 : 1) {
+        uint e = min(element(i, k, whole), n - 1);
+        uint2 place = is_run ? make_uint2(e, 0) : locate(s, c, t, e);
+        push(of_x, place.x);
+        push(of_p, place.y);
     }
-    // x; the second operand, or what is divided by; the other one.
-    float v[WIDE];
+    // x; the second operand, or what is divided by; the other one, or the next step's.
+    float v[WIDE], a[WIDE], b[WIDE];
     fetch(v, s.x, of_x, whole, c.x_step);
-    const float *p = s.p;
-    // What a function of x is given besides.
-    float value = s.value, second = s.eps;
-    uint function = c.function, code = 0, p_step = c.p_step, steps = 0;
-    bool p_whole = whole;
-#pragma unroll 1
-    do {
-        float a[WIDE], b[WIDE];
-        if (is_run) {
-            const uint *words = run.steps + 3 * steps;
-            code = words[2];
-            function = code & 63;
-            value = of_bits(words[0]);
-            second = of_bits(words[1]);
-            p = reinterpret_cast<const float *>(size_t(words[1]) << 32 | words[0]);
-            p_step = code & 128;
-            p_whole = whole && (code & 384);
-            within(of_p, i, n, whole, p_whole, code >> 10, code & 512);
-        }
+    Rows rows;
+    rows.per = ~0u;
+    uint function = c.function;
+    if (is_run) {
+        operand(b, run.steps, rows, i, n, whole);
+    } else {
         if (of_two(function)) {
-            if ((code & 384) == 384) {
-                EACH(a[k] = x);
-            } else {
-                fetch(a, p, of_p, p_whole, p_step);
-            }
-            if (code & 64) {
-#pragma unroll
-                for (uint k = 0; k < WIDE; k++) {
-                    float x = v[k];
-                    v[k] = a[k];
-                    a[k] = x;
-                }
-            }
+            fetch(a, s.p, of_p, whole, c.p_step);
         }
         if (function == SOFTMAX || function == LAYERNORM || function == ROPE) {
             fetch(b, s.q, of_p, whole, c.p_step);
         }
-        // What is long is there once, whatever goes before and behind it.
-        switch (function) {
-        case RELU:
-            EACH(function_relu(x));
-            break;
-        case TANH:
-            EACH(function_tanh(x));
-            break;
-        case ERF:
-        case GELU_ERF:
-            // As `activate`.
-            if (function == GELU_ERF) {
+    }
+    if (function == LAYERNORM || function == RMSNORM) {
+        EACH(function == LAYERNORM ? (x - a[k]) * b[k] : x * a[k]);
+        within(of_p, i, n, whole, whole, c.rank == 1 ? 0 : s.inner, false);
+        if (c.affine & 1) {
+            fetch(a, s.gamma, of_p, whole, true);
+            EACH(x * a[k]);
+        }
+        if (c.affine & 2) {
+            fetch(a, s.beta, of_p, whole, true);
+            EACH(x + a[k]);
+        }
+    } else if (function == ROPE) {
+        // The pair's other element is `blocks` away.
+#pragma unroll 1
+        for (uint k = 0; k < WIDE; k++) {
+            uint e = min(element(i, k, whole), n - 1);
+            bool second = e / s.blocks & 1;
+            float other = s.x[second ? e - s.blocks : e + s.blocks] * b[0];
+            float y = v[0] * a[0];
+            push(v, second ? y + other : y - other);
+            push(a, 0.0f);
+            push(b, 0.0f);
+        }
+    } else {
+        // Steps of a run; or of softmax, e^(x − a) / b.
+        const uint steps = is_run ? run.count : function == SOFTMAX ? 3 : 1;
+#pragma unroll 1
+        for (uint step = 0; step < steps; step++) {
+            const uint *words = run.steps + 3 * step;
+            uint code = function;
+            float value = s.value, second = s.eps;
+            if (is_run) {
+                code = words[2];
+                value = of_bits(words[0]), second = of_bits(words[1]);
+            } else if (function == SOFTMAX) {
+                code = step == 0 ? SUB : step == 1 ? EXP : DIV;
+            }
+            if (is_run || step == 2) {
 #pragma unroll
                 for (uint k = 0; k < WIDE; k++) {
-                    a[k] = 0.5f * v[k];
+                    a[k] = (code & 384) == 384 ? v[k] : b[k];
                 }
-                EACH(x * 0.70710677f);
             }
-            EACH(function_erf(x));
-            if (function == GELU_ERF) {
-                EACH(a[k] * x + a[k]);
+            // Under way while this step computes.
+            if (is_run && step + 1 < steps) {
+                operand(b, words + 3, rows, i, n, whole);
             }
-            break;
-        case SIGMOID:
-        case GELU_TANH:
-        case SILU:
-            // As `activate`.
-#pragma unroll
-            for (uint k = 0; k < WIDE; k++) {
-                a[k] = v[k];
-            }
-            if (function == GELU_TANH) {
-                EACH(x * ((x * x) * 0.071354814f + 1.5957692f));
-            }
-            EACH(function_sigmoid(x));
-            if (function != SIGMOID) {
-                EACH(a[k] * x);
-            }
-            break;
-        case SCALE:
-            EACH(x * value);
-            break;
-        case NEG:
-            EACH(of_bits(bits(x) ^ SIGN));
-            break;
-        case ABS:
-            EACH(of_bits(bits(x) & MAGNITUDE));
-            break;
-        case LOG:
-            BY_TURNS(function_log(x));
-            break;
-        case SQRT:
-        case RSQRT:
-            BY_TURNS(root(x));
-            break;
-        case ADD:
-            EACH(x + a[k]);
-            break;
-        case SUB:
-        case SOFTMAX:
-            EACH(x - a[k]);
-            break;
-        case MUL:
-            EACH(x * a[k]);
-            break;
-        case LAYERNORM:
-        case RMSNORM: {
-            EACH(function == LAYERNORM ? (x - a[k]) * b[k] : x * a[k]);
-            uint of_g[WIDE];
-            within(of_g, i, n, whole, whole, c.rank == 1 ? 0 : s.inner, false);
-            if (c.affine & 1) {
-                fetch(a, s.gamma, of_g, whole, 1);
-                EACH(x * a[k]);
-            }
-            if (c.affine & 2) {
-                fetch(a, s.beta, of_g, whole, 1);
-                EACH(x + a[k]);
-            }
-            break;
-        }
-        case ROPE:
-            // The pair's other element is `blocks` away.
+            if (code & 64) {
+                // A loop, because the compiler would make steps without it pay too.
 #pragma unroll 1
-            for (uint k = 0; k < WIDE; k++) {
-                uint e = min(whole ? i + k : i + 256 * k, n - 1);
-                bool second = e / s.blocks & 1;
-                float other = s.x[second ? e - s.blocks : e + s.blocks] * b[0];
-                float y = v[0] * a[0];
-                y = second ? y + other : y - other;
-                shift(v);
-                shift(a);
-                shift(b);
-                v[WIDE - 1] = y;
+                for (uint k = 0; k < WIDE; k++) {
+                    float x = v[0];
+                    push(v, a[0]);
+                    push(a, x);
+                }
             }
-            break;
-        case EXP:
-        case DIV:
-            break;
-        default:
-            // By turns too.
-#pragma unroll 1
-            for (uint k = 0; k < WIDE; k++) {
-                float y = called(function, v[0], of_two(function) ? a[0] : value, second);
-                shift(v);
-                shift(a);
-                v[WIDE - 1] = y;
-            }
+            compute(code & 63, v, a, value, second);
         }
-        if (function == EXP || function == SOFTMAX) {
-            BY_TURNS(function_exp(x));
-        }
-        if (function == RSQRT || function == DIV || function == SOFTMAX) {
-#pragma unroll
-            for (uint k = 0; k < WIDE; k++) {
-                b[k] = function == RSQRT ? v[k] : function == DIV ? a[k] : b[k];
-                v[k] = function == RSQRT ? 1.0f : v[k];
-            }
-#pragma unroll 1
-            for (uint k = 0; k < WIDE; k++) {
-                float y = divide(v[0], b[0]);
-                shift(v);
-                shift(b);
-                v[WIDE - 1] = y;
-            }
-        }
-        EACH(canonical(x));
-        // Nothing of them is kept.
-#pragma unroll
-        for (uint k = 0; k < WIDE; k++) {
-            of_p[k] = 0;
-        }
-    } while (is_run && ++steps < run.count);
+    }
+    EACH(canonical(x));
     if (whole) {
-        *reinterpret_cast<float4 *>(s.y + i) = make_float4(v[0], v[1], v[2], v[3]);
+#pragma unroll
+        for (uint j = 0; j < VECTORS; j++) {
+            float4 y = make_float4(v[4 * j], v[4 * j + 1], v[4 * j + 2], v[4 * j + 3]);
+            *reinterpret_cast<float4 *>(s.y + i + VECTOR * j) = y;
+        }
         return;
     }
 #pragma unroll
     for (uint k = 0; k < WIDE; k++) {
-        if (i + 256 * k < n) {
-            s.y[i + 256 * k] = v[k];
+        if (i + SINGLE * k < n) {
+            s.y[i + SINGLE * k] = v[k];
         }
     }
 }

@@ -145,6 +145,11 @@ float divide(const float a, const float b) {
     return f((floatBitsToUint(a) ^ floatBitsToUint(b)) & SIGN | q);
 }
 
+// 1 / x, for x between 1 and 2^32 or NaN.
+float inverse(const float x) {
+    return divide(1.0f, x);
+}
+
 // The square root of E: an estimate, corrected by its exact remainder in integers.
 float root(const float x) {
     precise float estimate = sqrt(x);

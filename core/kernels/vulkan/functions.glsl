@@ -15,11 +15,6 @@ float scale_by_power(const float x, const int n) {
     return y;
 }
 
-// The same for x near 1. If the result is normal, adding the exponents is enough.
-float scale_near_one(const float x, const int n) {
-    return uint(n + 125) < 253u ? f(floatBitsToUint(x) + (uint(n) << 23)) : scale_by_power(x, n);
-}
-
 // (e^r − 1 − r)/r² for |r| up to ln 2 / 2.
 float exp_series(const float r) {
     float q = multiply_add(0.0013840366f, r, 0.008369348f);
@@ -51,7 +46,7 @@ float exp_minus_1(const vec3 core) {
 float function_exp(const float x) {
     float low = x < -105.0f ? -105.0f : x;
     vec3 core = exp_core(low > 89.0f ? 89.0f : low);
-    return scale_near_one(exp_near_0(core), floatBitsToInt(core.z));
+    return scale_by_power(exp_near_0(core), floatBitsToInt(core.z));
 }
 
 // log(1 + v) + k·ln 2 + lost.
@@ -112,7 +107,7 @@ float function_tanh(const float x) {
         float p = power_of_two(floatBitsToInt(core.z));
         y = p + 1.0f;
         y = multiply_add(p, exp_minus_1(core), y);
-        y = 1.0f - divide(2.0f, y);
+        y = 1.0f - 2.0f * inverse(y);
     }
     return with_sign_of(y, x);
 }
@@ -152,15 +147,19 @@ float function_sigmoid(const float x) {
     h = 1.0f + h;
     precise float l = core.x - (h - 1.0f);
     l = multiply_add(square, core.y, l);
-    int n = floatBitsToInt(core.z);
-    float z = scale_near_one(h, n);
+    // Both products with 2^n in two steps: the second one may round to a subnormal number.
+    int n = floatBitsToInt(core.z), half_n = n >> 1;
+    float p = power_of_two(half_n), q = power_of_two(n - half_n);
+    precise float z = h * p;
+    z = z * q;
     precise float sum = 1.0f + z;
-    float v = divide(1.0f, sum);
+    float v = inverse(sum);
     precise float y = h * v;
     precise float w = h - y;
     w = multiply_add(-y, z, w);
     w = multiply_add(l, v, w);
-    w = scale_near_one(multiply_add(w, v, y), n);
+    w = multiply_add(w, v, y) * p;
+    w = w * q;
     precise float rest = 1.0f - w;
     return x >= 0.0f ? rest : w;
 }
@@ -395,7 +394,7 @@ float power_of(const uint a, const float y) {
     precise float u = (r * r) * exp_series(r) + (w - (r - p));
     precise float e = 1.0f + r;
     e = e + ((r - (e - 1.0f)) + u);
-    return scale_near_one(e, floatBitsToInt(t) - 0x4b400000);
+    return scale_by_power(e, floatBitsToInt(t) - 0x4b400000);
 }
 
 float function_pow(const float x, const float y) {

@@ -164,6 +164,8 @@ impl Launch {
         match kernels {
             Kernels::Elementwise => {
                 (launch.name, launch.pushed) = (c"elementwise", RUN_WORDS);
+                // A thread has eight elements; Vulkan's invocations have four.
+                launch.groups[0] = groups[0].div_ceil(2);
                 launch.take(constants);
             }
             Kernels::Moves => {

@@ -9,7 +9,7 @@ use crate::command::Command;
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::operand::View;
-use crate::ops::OpKind;
+use crate::ops::{Op, OpKind};
 use crate::shape::Shape;
 
 /// The most steps of a kernel, limited by the push constants. A longer run becomes several kernels.
@@ -97,7 +97,9 @@ impl Run<'_> {
         let mut step = [first.to_bits(), second.to_bits(), function::of(op, attrs)?];
         if binary {
             let bits = if whole(other) && other.0 == value.0 { ITSELF } else { self.access(other)? };
-            step = [other.0 as u32, (other.0 >> 32) as u32, step[2] | bits | if left { LEFT } else { 0 }];
+            // Operands of these may change places, which costs a kernel less than the bit does.
+            let order = if left && !matches!(op, Op::Add | Op::Mul) { LEFT } else { 0 };
+            step = [other.0 as u32, (other.0 >> 32) as u32, step[2] | bits | order];
         }
         if begins {
             self.x = value.0;

@@ -147,7 +147,7 @@ fn what_follows_in_place_is_one_kernel() {
     assert_eq!(
         steps,
         [
-            [0x10, 2, mul | LEFT | FOUR | (8 << PER)],
+            [0x10, 2, mul | FOUR | (8 << PER)],
             [4, 3, add | (8 << PER)],
             [0.5f32.to_bits(), 0, function::SCALE],
             [0, 0, 5],
