@@ -247,6 +247,31 @@ fn a_gpu_equals_the_reference() {
     }
 }
 
+/// CUDA cuts large operands with kernels of their own if lines lie side by side.
+#[test]
+fn a_gpu_cuts_large_operands() {
+    let Some(mut gpu) = Gpu::open() else { return };
+    for (i, sizes) in [[5, 1100, 300], [130, 200, 1000], [40, 700, 513]].into_iter().enumerate() {
+        for precision in FIXED {
+            for [trans_a, trans_b] in [[false, false], [true, false], [true, true]] {
+                let mut r = Random(i as u64);
+                let [m, n, k] = sizes;
+                let (a, b) = (lines(&mut r, m, k, SCALES[i]), lines(&mut r, n, k, SCALES[i]));
+                let (a, a_dims) = if trans_a { (turned(&a, [m, k]), [k, m]) } else { (a, [m, k]) };
+                let (b, b_dims) = if trans_b { (b, [n, k]) } else { (turned(&b, [n, k]), [k, n]) };
+                let operands = [Tensor::new(&a, &a_dims), Tensor::new(&b, &b_dims)].map(|t| Some(t.unwrap()));
+                let attrs = Attrs { precision: Some(precision), trans_a, trans_b, ..Attrs::default() };
+                gpu.check(&format!("{sizes:?}"), Op::Matmul, &attrs, &operands, &[0, 1]);
+            }
+        }
+    }
+    let mut r = Random(9);
+    let (a, b) = (lines(&mut r, 3 * 40, 600, SCALES[0]), lines(&mut r, 600, 3 * 130, SCALES[3]));
+    let operands = [Tensor::new(&a, &[3, 40, 600]), Tensor::new(&b, &[3, 600, 130])].map(|t| Some(t.unwrap()));
+    let attrs = Attrs { precision: Some(Precision::Fixed24), ..Attrs::default() };
+    gpu.check("batches", Op::Matmul, &attrs, &operands, &[0]);
+}
+
 #[test]
 fn a_gpu_adds_long_sums() {
     let Some(mut gpu) = Gpu::open() else { return };

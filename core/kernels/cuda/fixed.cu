@@ -30,9 +30,11 @@ struct Cut {
     const uint *a, *b;
     uint4 *a_digits, *b_digits;
     int *a_scales, *b_scales;
-    const void *unused[2], *table;
-    // Groups of eight lines of a, and the lines of a matrix.
-    uint k, a_groups, a_lines, b_lines, none;
+    // The largest magnitudes of parts of lines, [matrix][part][line], and the length of a part.
+    uint *a_most, *b_most;
+    const void *table;
+    // The workgroups of a, and the lines of a matrix.
+    uint k, a_groups, a_lines, b_lines, part;
     // Distances between lines, and along k.
     uint a_line_step, a_k_step, b_line_step, b_k_step, nothing[2];
     float alpha, beta;
@@ -41,6 +43,56 @@ struct Cut {
 const uint HAS_C = 1, HAS_BIAS = 2, RELU = 4, FIRST = 8, LAST = 16, A_ALONG = 32, B_ALONG = 64;
 // The 16-byte chunks of a plane in a block.
 const uint PLANE = 512;
+
+// Multiplies 16 elements of a line by power and rest, and stores the digits of the integers; those behind `there` are 0.
+INLINE void cut_chunk(uint4 *to, const uint *element, const uint k_step, const bool quads, const uint there, const float power,
+                      const float rest, const uint digits) {
+    uint x[16], words[3][4];
+    if (quads) {
+#pragma unroll
+        for (uint i = 0; i < 16; i += 4) {
+            uint4 four = i < there ? *reinterpret_cast<const uint4 *>(element + i) : make_uint4(0, 0, 0, 0);
+            x[i] = four.x;
+            x[i + 1] = four.y;
+            x[i + 2] = four.z;
+            x[i + 3] = four.w;
+        }
+    } else {
+#pragma unroll
+        for (uint i = 0; i < 16; i++) {
+            x[i] = i < there ? element[size_t(i) * k_step] : 0;
+        }
+    }
+#pragma unroll
+    for (uint w = 0; w < 4; w++) {
+        uint q[4];
+#pragma unroll
+        for (uint e = 0; e < 4; e++) {
+            // Adds half a digit, so each byte is its digit plus 128.
+            float scaled = of_bits(x[4 * w + e]) * power * rest;
+            q[e] = uint(__float2int_rn(scaled)) + (digits == 3 ? 0x8080u : 0x80u);
+        }
+        // Byte i of the four numbers becomes word i.
+        uint low = __byte_perm(q[0], q[1], 0x5140), high = __byte_perm(q[2], q[3], 0x5140);
+        words[0][w] = __byte_perm(low, high, 0x5410) ^ 0x80808080u;
+        words[1][w] = __byte_perm(low, high, 0x7632) ^ (digits == 3 ? 0x80808080u : 0);
+        words[2][w] = __byte_perm(__byte_perm(q[0], q[1], 0x0062), __byte_perm(q[2], q[3], 0x0062), 0x5410);
+    }
+    if (digits == 3) {
+        to[0] = make_uint4(words[2][0], words[2][1], words[2][2], words[2][3]);
+        to += PLANE;
+    }
+    to[0] = make_uint4(words[1][0], words[1][1], words[1][2], words[1][3]);
+    to[PLANE] = make_uint4(words[0][0], words[0][1], words[0][2], words[0][3]);
+}
+
+// Stores a line's scale and 2^scale, which may not be a binary32 number and so is split in two. Each multiplication is exact, or so small
+// that the integer is 0.
+INLINE void powers_of(float &power, float &rest, const int scale) {
+    int half = scale >> 1;
+    power = scale == NOT_FINITE ? 0.0f : power_of_two(half);
+    rest = scale == NOT_FINITE ? 0.0f : power_of_two(scale - half);
+}
 
 // Cuts eight lines: the lines of a, then those of b, one matrix after the other, each padded to blocks of 128. If a line is contiguous,
 // an eighth of the threads (whole warps) reads it. If lines lie side by side, eight neighbouring threads read one element of each. Both
@@ -90,11 +142,8 @@ extern "C" __global__ void __launch_bounds__(1024) fixed_cut(const Cut s, const 
             most = max(most, __shfl_xor_sync(0xffffffffu, most, step));
         }
         if (threadIdx.x % 32 == 0) {
-            int scale = scale_of(most, digits), half = scale >> 1;
-            // 2^scale may not be a binary32 number, so it is split in two. Each multiplication is exact, or so small that the
-            // integer is 0.
-            powers[line] = scale == NOT_FINITE ? 0.0f : power_of_two(half);
-            powers[8 + line] = scale == NOT_FINITE ? 0.0f : power_of_two(scale - half);
+            int scale = scale_of(most, digits);
+            powers_of(powers[line], powers[8 + line], scale);
             if (first_line + line < lines) {
                 (of_a ? s.a_scales : s.b_scales)[size_t(matrix) * lines + first_line + line] = scale;
             }
@@ -106,47 +155,128 @@ extern "C" __global__ void __launch_bounds__(1024) fixed_cut(const Cut s, const 
 #pragma unroll 1
     for (uint task = threadIdx.x; task < 32 * blocks; task += blockDim.x) {
         uint own = task % 8, chunk = task / 8, line = first_line + own, k = chunk * 16;
-        uint there = line < lines && k < s.k ? min(s.k - k, 16u) : 0, x[16], words[3][4];
-        const uint *element = from + size_t(line) * line_step + size_t(k) * k_step;
-        float power = powers[own], rest = powers[8 + own];
-        if (quads) {
-#pragma unroll
-            for (uint i = 0; i < 16; i += 4) {
-                uint4 four = i < there ? *reinterpret_cast<const uint4 *>(element + i) : make_uint4(0, 0, 0, 0);
-                x[i] = four.x;
-                x[i + 1] = four.y;
-                x[i + 2] = four.z;
-                x[i + 3] = four.w;
-            }
-        } else {
-#pragma unroll
-            for (uint i = 0; i < 16; i++) {
-                x[i] = i < there ? element[size_t(i) * k_step] : 0;
-            }
-        }
-#pragma unroll
-        for (uint w = 0; w < 4; w++) {
-            uint q[4];
-#pragma unroll
-            for (uint e = 0; e < 4; e++) {
-                // Adds half a digit, so each byte is its digit plus 128.
-                float scaled = of_bits(x[4 * w + e]) * power * rest;
-                q[e] = uint(__float2int_rn(scaled)) + (digits == 3 ? 0x8080u : 0x80u);
-            }
-            // Byte i of the four numbers becomes word i.
-            uint low = __byte_perm(q[0], q[1], 0x5140), high = __byte_perm(q[2], q[3], 0x5140);
-            words[0][w] = __byte_perm(low, high, 0x5410) ^ 0x80808080u;
-            words[1][w] = __byte_perm(low, high, 0x7632) ^ (digits == 3 ? 0x80808080u : 0);
-            words[2][w] = __byte_perm(__byte_perm(q[0], q[1], 0x0062), __byte_perm(q[2], q[3], 0x0062), 0x5410);
-        }
-        uint4 *to = digits_of + size_t(chunk / 4) * (digits * PLANE) + chunk % 4 * 128 + own;
-        if (digits == 3) {
-            to[0] = make_uint4(words[2][0], words[2][1], words[2][2], words[2][3]);
-            to += PLANE;
-        }
-        to[0] = make_uint4(words[1][0], words[1][1], words[1][2], words[1][3]);
-        to[PLANE] = make_uint4(words[0][0], words[0][1], words[0][2], words[0][3]);
+        cut_chunk(digits_of + size_t(chunk / 4) * (digits * PLANE) + chunk % 4 * 128 + own,
+            from + size_t(line) * line_step + size_t(k) * k_step, k_step, quads,
+            line < lines && k < s.k ? min(s.k - k, 16u) : 0, powers[own], powers[8 + own], digits);
     }
+}
+
+// What a workgroup of the next two kernels works on.
+struct Piece {
+    const uint *from;
+    uint *most;
+    uint lines, line_step, k_step, matrix, line, step;
+    bool of_a, along, quads;
+};
+
+// The workgroups of a matrix are `steps` along k for each tile of so many lines.
+INLINE Piece piece_of(const Cut &s, const uint has, const uint tile, const uint steps) {
+    Piece p;
+    p.of_a = blockIdx.x < s.a_groups;
+    p.along = has & (p.of_a ? A_ALONG : B_ALONG);
+    p.lines = p.of_a ? s.a_lines : s.b_lines;
+    p.line_step = p.of_a ? s.a_line_step : s.b_line_step;
+    p.k_step = p.of_a ? s.a_k_step : s.b_k_step;
+    uint group = p.of_a ? blockIdx.x : blockIdx.x - s.a_groups, tiles = (p.lines + tile - 1) / tile;
+    p.step = group % steps;
+    p.line = group / steps % tiles * tile;
+    p.matrix = group / steps / tiles;
+    p.from = (p.of_a ? s.a : s.b) + size_t(p.matrix) * p.lines * s.k;
+    p.most = (p.of_a ? s.a_most : s.b_most) + size_t(p.matrix) * ((s.k + s.part - 1) / s.part) * p.lines;
+    p.quads = p.along && s.k % 4 == 0 && reinterpret_cast<size_t>(p.from) % 16 == 0;
+    return p;
+}
+
+// For large operands of which one has its lines side by side: the largest magnitudes of parts of 32 lines.
+extern "C" __global__ void __launch_bounds__(256) fixed_most(const Cut s, const uint, const uint has, TABLE) {
+    begin();
+#ifdef __CUDA_ARCH__
+    __shared__ uint found[256];
+#else
+    uint *found = reinterpret_cast<uint *>(pool);
+#endif
+    Piece p = piece_of(s, has, 32, (s.k + s.part - 1) / s.part);
+    uint lane = threadIdx.x % 32, warp = threadIdx.x / 32, first = p.step * s.part, last = min(first + s.part, s.k);
+    uint *to = p.most + size_t(p.step) * p.lines + p.line;
+    if (p.along) {
+        // A warp for a line, four lines one after the other.
+#pragma unroll 1
+        for (uint own = warp; own < min(p.lines - p.line, 32u); own += 8) {
+            const uint *line = p.from + size_t(p.line + own) * p.line_step;
+            uint most = 0;
+            if (p.quads) {
+#pragma unroll 2
+                for (uint k = first / 4 + lane; k < last / 4; k += 32) {
+                    uint4 four = reinterpret_cast<const uint4 *>(line)[k];
+                    most = max(most, max(max(four.x & MAGNITUDE, four.y & MAGNITUDE), max(four.z & MAGNITUDE, four.w & MAGNITUDE)));
+                }
+            } else {
+#pragma unroll 4
+                for (uint k = first + lane; k < last; k += 32) {
+                    most = max(most, line[k] & MAGNITUDE);
+                }
+            }
+#pragma unroll
+            for (uint step = 16; step > 0; step /= 2) {
+                most = max(most, __shfl_xor_sync(0xffffffffu, most, step));
+            }
+            if (lane == 0) {
+                to[own] = most;
+            }
+        }
+        return;
+    }
+    uint most = 0;
+    if (p.line + lane < p.lines) {
+        const uint *line = p.from + size_t(p.line + lane) * p.line_step;
+#pragma unroll 8
+        for (uint k = first + warp; k < last; k += 8) {
+            most = max(most, line[size_t(k) * p.k_step] & MAGNITUDE);
+        }
+    }
+    found[threadIdx.x] = most;
+    __syncthreads();
+    if (threadIdx.x < 32 && p.line + lane < p.lines) {
+#pragma unroll
+        for (uint w = 1; w < 8; w++) {
+            most = max(most, found[32 * w + lane]);
+        }
+        to[lane] = most;
+    }
+}
+
+// What follows it: the scales, and the digits of 64 of k of 128 lines.
+extern "C" __global__ void __launch_bounds__(512) fixed_digits(const Cut s, const uint digits, const uint has, TABLE) {
+    begin();
+#ifdef __CUDA_ARCH__
+    __shared__ float powers[256];
+#else
+    float *powers = reinterpret_cast<float *>(pool);
+#endif
+    const uint blocks = (s.k + 63) / 64;
+    Piece p = piece_of(s, has, 128, blocks);
+    if (threadIdx.x < 128) {
+        uint line = p.line + threadIdx.x, most = 0;
+        if (line < p.lines) {
+#pragma unroll 8
+            for (uint part = 0; part < (s.k + s.part - 1) / s.part; part++) {
+                most = max(most, p.most[size_t(part) * p.lines + line]);
+            }
+        }
+        int scale = scale_of(most, digits);
+        powers_of(powers[threadIdx.x], powers[128 + threadIdx.x], scale);
+        if (line < p.lines && p.step == 0) {
+            (p.of_a ? s.a_scales : s.b_scales)[size_t(p.matrix) * p.lines + line] = scale;
+        }
+    }
+    __syncthreads();
+    // Neighbouring threads read what lies side by side: 64 elements of each of eight lines, or one of each of 32 lines.
+    uint t = threadIdx.x, own = p.along ? t / 32 * 8 + t % 8 : t % 128, chunk = p.along ? t / 8 % 4 : t / 128;
+    uint line = p.line + own, k = p.step * 64 + chunk * 16;
+    uint tiles = (p.lines + 127) / 128;
+    uint4 *to = (p.of_a ? s.a_digits : s.b_digits) + ((size_t(p.matrix) * tiles + p.line / 128) * blocks + p.step) * (digits * PLANE);
+    cut_chunk(to + chunk * 128 + own, p.from + size_t(line) * p.line_step + size_t(k) * p.k_step, p.k_step, p.quads,
+        line < p.lines && k < s.k ? min(s.k - k, 16u) : 0, powers[own], powers[128 + own], digits);
 }
 
 // Returns a total as a number of the result.

@@ -198,52 +198,60 @@ extern "C" __global__ void __launch_bounds__(256) reduce_along(const Arguments s
     }
 }
 
-// Lines that lie across: a thread takes a block's lane of SUM, neighbouring threads neighbouring lines. 32 lines, 32 lanes of
-// them in four turns of eight.
-extern "C" __global__ void __launch_bounds__(256) reduce_across(const Arguments s, const Choice c, TABLE) {
+// Lines that lie across: a thread takes a lane of SUM in a block of a line, neighbouring threads neighbouring lines.
+extern "C" __global__ void __launch_bounds__(1024, 1) reduce_across(const Arguments s, const Choice c, TABLE) {
     begin();
 #ifdef __CUDA_ARCH__
     __shared__ float sums[32][33];
-    __shared__ int keys[8][33];
-    __shared__ uint places[8][33];
+    __shared__ int keys[32][33];
+    __shared__ uint places[32][33];
 #else
     float (&sums)[32][33] = *reinterpret_cast<float (*)[32][33]>(pool);
-    int (&keys)[8][33] = *reinterpret_cast<int (*)[8][33]>(pool + 1000);
-    uint (&places)[8][33] = *reinterpret_cast<uint (*)[8][33]>(pool + 2000);
+    int (&keys)[32][33] = *reinterpret_cast<int (*)[32][33]>(pool + 300);
+    uint (&places)[32][33] = *reinterpret_cast<uint (*)[32][33]>(pool + 600);
 #endif
-    uint t = threadIdx.x, own = t % 32, unit = blockIdx.x * 32 + own;
+    uint own = threadIdx.x % 32, lane = threadIdx.x / 32, warps = blockDim.x / 32, unit = blockIdx.x * 32 + own;
     bool there = unit < s.units;
     uint rest = unit / s.inner, column = unit - rest * s.inner, outer = rest / s.blocks, block = (rest - outer * s.blocks) * 1024;
     uint size = there ? min(s.n - block, 1024u) : 0;
     size_t base = (size_t(outer) * s.n + block) * s.inner + column;
     float stat = there && c.function == SUM && (c.map == 1 || c.map == 2) ? s.p[outer * s.inner + column] : 0.0f;
     Seen seen = {c.function == PROD ? 1.0f : 0.0f, int(SIGN), 0};
-#pragma unroll 1
-    for (uint lane = t / 32; lane < 32; lane += 8) {
-        seen.sum = c.function == PROD ? 1.0f : 0.0f;
+    if (c.function == SUM && c.map == 0 && size == 1024) {
+        // All of it is on its way at once.
+        float v[32];
+#pragma unroll
+        for (uint k = 0; k < 32; k++) {
+            v[k] = s.x[base + size_t(lane + 32 * k) * s.inner];
+        }
+#pragma unroll
+        for (uint k = 0; k < 32; k++) {
+            seen.sum = seen.sum + v[k];
+        }
+    } else {
         scan(seen, c, s.x + base, lane, size, s.inner, stat);
-        sums[lane][own] = seen.sum;
     }
-    keys[t / 32][own] = seen.best;
-    places[t / 32][own] = seen.found;
+    sums[lane][own] = seen.sum;
+    keys[lane][own] = seen.best;
+    places[lane][own] = seen.found;
     __syncthreads();
     if (c.function == SUM || c.function == PROD) {
-        // A warp adds up the lanes of four lines.
+        // Now a warp has the lanes of a line. Lanes that no element belongs to have no warp.
 #pragma unroll 1
-        for (uint k = 0; k < 4; k++) {
-            uint line = t / 32 * 4 + k;
-            float sum = c.function == SUM ? tree(sums[own][line]) : tree_of_product(sums[own][line]);
+        for (uint line = lane; line < 32; line += warps) {
+            float v = own < warps ? sums[own][line] : c.function == PROD ? 1.0f : 0.0f;
+            float sum = c.function == SUM ? tree(v) : tree_of_product(v);
             if (own == 0 && blockIdx.x * 32 + line < s.units) {
                 s.y[blockIdx.x * 32 + line] = finished(s, c.finish, sum);
             }
         }
         return;
     }
-    if (t >= 32 || !there) {
+    if (lane > 0 || !there) {
         return;
     }
 #pragma unroll 1
-    for (uint k = 1; k < 8; k++) {
+    for (uint k = 1; k < warps; k++) {
         seen.take(keys[k][own], places[k][own]);
     }
     store_best(s, c, unit, seen, block, base + size_t(seen.found) * s.inner);

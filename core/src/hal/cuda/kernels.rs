@@ -193,7 +193,7 @@ impl Launch {
                 let held = *whole == 1 && *steps == 32;
                 (launch.name, launch.threads) = match (function, held) {
                     (0..ROWS, _) if *across == 0 => (c"reduce_along", THREADS),
-                    (0..ROWS, _) => (c"reduce_across", THREADS),
+                    (0..ROWS, _) => (c"reduce_across", 32 * push[LENGTH].clamp(1, 32)),
                     (&CUMSUM, _) => (c"cumulate", THREADS),
                     (&TOPK_SORT, _) => (c"topk_sort", THREADS),
                     (&TOPK_MERGE, _) => (c"topk_merge", THREADS),
@@ -252,10 +252,12 @@ impl Launch {
                 };
                 (launch.name, launch.threads) = match (stage, digits) {
                     (0, _) => (c"fixed_cut", CUT_THREADS),
+                    (3, _) => (c"fixed_most", THREADS),
+                    (4, _) => (c"fixed_digits", CUT_THREADS),
                     (_, 3) => (c"fixed_product_3", THREADS),
                     _ => (c"fixed_product_2", THREADS),
                 };
-                if stage > 0 {
+                if stage == 1 {
                     // Two steps in flight of both operands' planes: 64 lines, 64 long in k.
                     launch.shared_bytes = 4 * digits * 64 * 64;
                 }
@@ -331,6 +333,8 @@ const USUAL_SHARED: u32 = 48 << 10;
 
 /// The index of the width among attention's push constants.
 const WIDTH: usize = 17;
+/// The index of the length of lines.
+const LENGTH: usize = 4;
 
 /// Returns the bytes of shared memory of attention's block: keys, values, weights and queries of a chunk. Rows are
 /// padded by four.

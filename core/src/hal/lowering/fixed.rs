@@ -13,6 +13,8 @@ use smallvec::SmallVec;
 const CUT: u32 = 0;
 const PRODUCT: u32 = 1;
 const WIDE: u32 = 2;
+const MOST_OF_PARTS: u32 = 3;
+const DIGITS: u32 = 4;
 
 // The bits of fixed.comp's HAS.
 const HAS_C: u32 = 1;
@@ -29,6 +31,12 @@ const DEPTH: u32 = 64;
 
 /// The number of lines that a workgroup cuts.
 const GROUP: u32 = 8;
+
+/// The number of lines of a workgroup that looks for the largest elements of parts of them.
+const PARTED: u32 = 32;
+
+/// From so many elements on, operands whose lines lie side by side are cut by two kernels, if the device has them.
+const LARGE: u64 = 1 << 18;
 
 /// The most of K that one kernel adds up. The sums of the digits' products fit in 32 bits up to this length.
 const MOST: u32 = 1 << 15;
@@ -96,8 +104,44 @@ impl Operand {
     }
 }
 
-/// Encodes the cutting of two operands into digits, in one dispatch.
-fn cut(encoder: &mut dyn Encoder, precision: Precision, k: u32, [a, b]: [&Operand; 2]) -> Result<[Digits; 2]> {
+/// The cutting of two operands into digits.
+struct Cutting<'a> {
+    precision: Precision,
+    k: u32,
+    operands: [&'a Operand; 2],
+    digits: [Digits; 2],
+}
+
+impl Cutting<'_> {
+    /// The bits that say which operands' lines are contiguous.
+    fn along(&self) -> u32 {
+        let [a, b] = self.operands;
+        let of = |operand: &Operand, bit| if operand.k_step == 1 { bit } else { 0 };
+        of(a, A_ALONG) | of(b, B_ALONG)
+    }
+
+    /// Encodes a kernel that has so many workgroups for each operand. `most` is where the largest elements of parts of
+    /// lines are.
+    fn dispatch(&self, encoder: &mut dyn Encoder, stage: u32, groups: [u64; 2], most: [u64; 2], part: u32) -> Result<()> {
+        let ([a, b], [of_a, of_b], [a_to, b_to]) = (self.operands, groups, self.digits);
+        if of_a + of_b > i32::MAX as u64 {
+            fail!(Unsupported, "matmul: operands of {of_a} and {of_b} groups of lines are too many for one kernel");
+        }
+        let mut push = Push::new();
+        for address in [a.address, b.address, a_to.planes, b_to.planes, a_to.scales, b_to.scales, most[0], most[1], 0] {
+            push = push.address(address);
+        }
+        let steps = [a.line_step, a.k_step, b.line_step, b.k_step];
+        for word in [self.k, of_a as u32, a.lines, b.lines, part].into_iter().chain(steps).chain([0; 4]) {
+            push = push.word(word);
+        }
+        let constants = [stage, self.precision.digits(), self.along()];
+        encoder.dispatch(Kernels::Fixed, &constants, &push, [(of_a + of_b) as u32, 1, 1])
+    }
+}
+
+/// Encodes the cutting of two operands into digits.
+fn cut(encoder: &mut dyn Encoder, precision: Precision, k: u32, operands: [&Operand; 2]) -> Result<[Digits; 2]> {
     // A thread runs about 9 iterations for each 64 of K.
     if k.div_ceil(DEPTH) > encoder.limits().iterations / 12 {
         fail!(
@@ -105,22 +149,25 @@ fn cut(encoder: &mut dyn Encoder, precision: Precision, k: u32, [a, b]: [&Operan
             "matmul: K is {k}, which needs more loop iterations than this device's driver allows a kernel"
         );
     }
+    let [a, b] = operands;
     let digits = [a.room(encoder, precision, k)?, b.room(encoder, precision, k)?];
-    let [of_a, of_b] = [a, b].map(|operand| operand.tiles() * (LINES / GROUP) as u64);
-    if of_a + of_b > i32::MAX as u64 {
-        fail!(Unsupported, "matmul: operands of {of_a} and {of_b} groups of {GROUP} lines are too many for one kernel");
+    let cutting = Cutting { precision, k, operands, digits };
+    let lines = operands.map(|operand| operand.lines as u64 * operand.matrices as u64);
+    let large = (lines[0] + lines[1]) * k as u64 >= LARGE;
+    if encoder.limits().fixed_wide.is_some() && large && cutting.along() != A_ALONG | B_ALONG {
+        let part = k.div_ceil(16).next_multiple_of(DEPTH).max(256);
+        let parts = k.div_ceil(part);
+        let most = encoder.scratch(4 * (lines[0] + lines[1]) * parts as u64)?;
+        let most = [most, most + 4 * lines[0] * parts as u64];
+        let of = |lines: u32, steps: u32| {
+            operands.map(|operand| operand.matrices as u64 * operand.lines.div_ceil(lines) as u64 * steps as u64)
+        };
+        cutting.dispatch(encoder, MOST_OF_PARTS, of(PARTED, parts), most, part)?;
+        cutting.dispatch(encoder, DIGITS, of(LINES, k.div_ceil(DEPTH)), most, part)?;
+    } else {
+        let groups = operands.map(|operand| operand.tiles() * (LINES / GROUP) as u64);
+        cutting.dispatch(encoder, CUT, groups, [0; 2], 0)?;
     }
-    let mut push = Push::new();
-    let [[a_to, b_to], [a_scales, b_scales]] = [digits.map(|to| to.planes), digits.map(|to| to.scales)];
-    for address in [a.address, b.address, a_to, b_to, a_scales, b_scales, 0, 0, 0] {
-        push = push.address(address);
-    }
-    for word in [k, of_a as u32, a.lines, b.lines, 0, a.line_step, a.k_step, b.line_step, b.k_step, 0, 0, 0, 0] {
-        push = push.word(word);
-    }
-    let along = if a.k_step == 1 { A_ALONG } else { 0 } | if b.k_step == 1 { B_ALONG } else { 0 };
-    let groups = (of_a + of_b) as u32;
-    encoder.dispatch(Kernels::Fixed, &[CUT, precision.digits(), along], &push, [groups, 1, 1])?;
     Ok(digits)
 }
 
