@@ -131,6 +131,9 @@ INLINE void within(uint (&places)[WIDE], const uint i, const uint n, const bool 
         push(a, p); \
     }
 
+// A run's step takes its operand first.
+const uint LEFT = 64;
+
 // v = function(v), or of v and a: those that are long.
 INLINE void compute_four(const uint function, float (&v)[4], float (&a)[4], const float value, const float second) {
     const uint W = 4;
@@ -178,6 +181,9 @@ INLINE void compute_four(const uint function, float (&v)[4], float (&a)[4], cons
     case SQRT:
         EACH(root(x));
         return;
+    case LEFT | DIV:
+        EACH(divide(a[k], x));
+        return;
     case RSQRT:
     case DIV:
         if (function == RSQRT) {
@@ -215,6 +221,9 @@ INLINE void compute(const uint function, float (&v)[WIDE], float (&a)[WIDE], con
         break;
     case SUB:
         EACH(x - a[k]);
+        break;
+    case LEFT | SUB:
+        EACH(a[k] - x);
         break;
     case MUL:
         EACH(x * a[k]);
@@ -353,7 +362,8 @@ extern "C" __global__ void __launch_bounds__(256, 4) elementwise(GIVEN given, co
             if (is_run && step + 1 < steps) {
                 operand(b, words + 3, rows, i, n, whole);
             }
-            if (code & 64) {
+            if (code & LEFT && (code & 63) != SUB && (code & 63) != DIV) {
+                code ^= LEFT;
                 // A loop, because the compiler would make steps without it pay too.
 #pragma unroll 1
                 for (uint k = 0; k < WIDE; k++) {
@@ -362,7 +372,7 @@ extern "C" __global__ void __launch_bounds__(256, 4) elementwise(GIVEN given, co
                     push(a, x);
                 }
             }
-            compute(code & 63, v, a, value, second);
+            compute(code & 127, v, a, value, second);
         }
     }
     EACH(canonical(x));

@@ -187,7 +187,7 @@ INLINE Piece piece_of(const Cut &s, const uint has, const uint tile, const uint 
     return p;
 }
 
-// For large operands of which one has its lines side by side: the largest magnitudes of parts of 32 lines.
+// For large operands: the largest magnitudes of parts of 32 lines.
 extern "C" __global__ void __launch_bounds__(256) fixed_most(const Cut s, const uint, const uint has, TABLE) {
     begin();
 #ifdef __CUDA_ARCH__
@@ -198,30 +198,35 @@ extern "C" __global__ void __launch_bounds__(256) fixed_most(const Cut s, const 
     Piece p = piece_of(s, has, 32, (s.k + s.part - 1) / s.part);
     uint lane = threadIdx.x % 32, warp = threadIdx.x / 32, first = p.step * s.part, last = min(first + s.part, s.k);
     uint *to = p.most + size_t(p.step) * p.lines + p.line;
+    // Loads come in groups, so that many are under way.
     if (p.along) {
-        // A warp for a line, four lines one after the other.
+        // A warp for a line: four lines at the same time.
+        uint most[4] = {};
 #pragma unroll 1
-        for (uint own = warp; own < min(p.lines - p.line, 32u); own += 8) {
-            const uint *line = p.from + size_t(p.line + own) * p.line_step;
-            uint most = 0;
-            if (p.quads) {
-#pragma unroll 2
-                for (uint k = first / 4 + lane; k < last / 4; k += 32) {
-                    uint4 four = reinterpret_cast<const uint4 *>(line)[k];
-                    most = max(most, max(max(four.x & MAGNITUDE, four.y & MAGNITUDE), max(four.z & MAGNITUDE, four.w & MAGNITUDE)));
-                }
-            } else {
-#pragma unroll 4
-                for (uint k = first + lane; k < last; k += 32) {
-                    most = max(most, line[k] & MAGNITUDE);
-                }
+        for (uint k = first + (p.quads ? 4 : 1) * lane; k < last; k += p.quads ? 128 : 32) {
+            uint4 found[4];
+#pragma unroll
+            for (uint j = 0; j < 4; j++) {
+                const uint *from = p.from + size_t(p.line + warp + 8 * j) * p.line_step + k;
+                bool there = p.line + warp + 8 * j < p.lines;
+                found[j] = !there ? make_uint4(0, 0, 0, 0) : p.quads ? *reinterpret_cast<const uint4 *>(from) : make_uint4(*from, 0, 0, 0);
             }
 #pragma unroll
-            for (uint step = 16; step > 0; step /= 2) {
-                most = max(most, __shfl_xor_sync(0xffffffffu, most, step));
+            for (uint j = 0; j < 4; j++) {
+                most[j] = max(most[j], max(max(found[j].x & MAGNITUDE, found[j].y & MAGNITUDE), max(found[j].z & MAGNITUDE, found[j].w & MAGNITUDE)));
             }
-            if (lane == 0) {
-                to[own] = most;
+        }
+#pragma unroll
+        for (uint step = 16; step > 0; step /= 2) {
+#pragma unroll
+            for (uint j = 0; j < 4; j++) {
+                most[j] = max(most[j], __shfl_xor_sync(0xffffffffu, most[j], step));
+            }
+        }
+#pragma unroll
+        for (uint j = 0; j < 4; j++) {
+            if (lane == 0 && p.line + warp + 8 * j < p.lines) {
+                to[warp + 8 * j] = most[j];
             }
         }
         return;
@@ -229,9 +234,17 @@ extern "C" __global__ void __launch_bounds__(256) fixed_most(const Cut s, const 
     uint most = 0;
     if (p.line + lane < p.lines) {
         const uint *line = p.from + size_t(p.line + lane) * p.line_step;
-#pragma unroll 8
-        for (uint k = first + warp; k < last; k += 8) {
-            most = max(most, line[size_t(k) * p.k_step] & MAGNITUDE);
+#pragma unroll 1
+        for (uint k = first + warp; k < last; k += 64) {
+            uint found[8];
+#pragma unroll
+            for (uint j = 0; j < 8; j++) {
+                found[j] = k + 8 * j < last ? line[size_t(k + 8 * j) * p.k_step] : 0;
+            }
+#pragma unroll
+            for (uint j = 0; j < 8; j++) {
+                most = max(most, found[j] & MAGNITUDE);
+            }
         }
     }
     found[threadIdx.x] = most;

@@ -2,12 +2,13 @@
 //!
 //! [`Pipeline::gradients`] goes through the operations from a loss back to the values that the caller names. Each operation adds the
 //! operations of its rule (`rules.rs` finds it). So a gradient has contract bits on every device: those of the operations that
-//! compute it. `docs/autograd.md` states every rule.
+//! compute it.
 
 mod attention;
 mod elementwise;
 mod moves;
 mod normalise;
+mod pieces;
 mod products;
 mod recompute;
 mod recorder;
@@ -16,7 +17,9 @@ mod rules;
 mod tests;
 
 use crate::error::{Result, fail};
+use crate::ops::Op;
 use crate::pipeline::{Pipeline, Source, Value};
+use pieces::Given;
 use recorder::Recorder;
 use rules::Step;
 
@@ -38,7 +41,8 @@ impl Pipeline {
 
     /// Records the gradients of `of`, which has one element, by each of these values, and returns them: of the values' shapes and
     /// dtypes. A value may be an input, a constant or a result between. A value that is used several times receives the sum over its
-    /// uses, from the last one to the first.
+    /// uses, from the last one to the first; if the uses are of parts that lie side by side and together are the value, it receives
+    /// their gradients joined.
     ///
     /// # Errors
     /// `shape_mismatch` if `of` has more than one element, `dtype_mismatch` for values that are not floating-point,
@@ -72,27 +76,28 @@ impl Pipeline {
         let mut stands = self.stands(last);
         let mut recorder = Recorder(self);
         let seed = recorder.ones(&meta)?;
+        let mut given: Vec<Vec<Given>> = vec![Vec::new(); last as usize + 1];
+        given[last as usize].push(Given::Whole(seed));
         let mut gradients: Vec<Option<Value>> = vec![None; last as usize + 1];
-        gradients[last as usize] = Some(seed);
         for node in (0..=last).rev() {
-            let (Some(gradient), true) = (gradients[node as usize], needed[node as usize]) else { continue };
+            // Every use is behind it.
+            let own = std::mem::take(&mut given[node as usize]);
+            if own.is_empty() || !needed[node as usize] {
+                continue;
+            }
+            let shape = recorder.0.graph.meta(node).shape;
+            let gradient = pieces::gradient(&mut recorder, &shape, &own)?;
+            gradients[node as usize] = Some(gradient);
             stands.enter(recorder.0, node)?;
-            let parts: Vec<(u32, Value)> = match &recorder.0.graph.nodes[node as usize].source {
+            let parts: Vec<(u32, Given)> = match &recorder.0.graph.nodes[node as usize].source {
                 _ if recorder.0.detached.contains(&node) => continue,
                 Source::Input | Source::Constant(_) | Source::State(_) => continue,
                 Source::Reshape(from) => {
                     let from = *from;
                     let dims = *recorder.0.graph.meta(from);
-                    vec![(from, recorder.0.reshape(gradient, dims.shape.dims())?)]
+                    vec![(from, Given::Whole(recorder.0.reshape(gradient, dims.shape.dims())?))]
                 }
-                Source::Rows(from, first) => {
-                    let (from, first) = (*from, *first);
-                    let all = recorder.0.graph.meta(from).shape;
-                    let own = recorder.0.graph.meta(node).shape.dims()[0];
-                    let (mut before, mut after) = (vec![0; all.rank()], vec![0; all.rank()]);
-                    (before[0], after[0]) = (first, all.dims()[0] - first - own);
-                    vec![(from, recorder.pad(gradient, &before, &after, &[])?)]
-                }
+                Source::Rows(from, first) => vec![(*from, Given::Part { gradient, axis: 0, first: *first })],
                 Source::Op(op, attrs, operands) => {
                     let (op, attrs, operands) = (*op, *attrs, operands.clone());
                     let inputs: Vec<Option<Value>> =
@@ -107,19 +112,28 @@ impl Pipeline {
                         gradient,
                         wanted: &wanted,
                     };
-                    let found = rules::backward(&mut recorder, &step)?;
-                    operands.iter().zip(found).filter_map(|(&node, part)| Some((node?, part?))).collect()
+                    let part = match (op, operands.as_slice()) {
+                        (Op::Slice, &[Some(from)]) => {
+                            let whole = recorder.0.graph.meta(from).shape;
+                            pieces::of_slice(&attrs, &whole, gradient)?.map(|part| vec![(from, part)])
+                        }
+                        _ => None,
+                    };
+                    match part {
+                        Some(part) => part,
+                        None => {
+                            let found = rules::backward(&mut recorder, &step)?;
+                            let found = operands.iter().zip(found);
+                            found.filter_map(|(&node, part)| Some((node?, Given::Whole(part?)))).collect()
+                        }
+                    }
                 }
             };
             for (from, part) in parts {
                 if !needed[from as usize] {
                     continue;
                 }
-                let sum = match gradients[from as usize] {
-                    Some(sum) => recorder.add(sum, part)?,
-                    None => part,
-                };
-                gradients[from as usize] = Some(sum);
+                pieces::receive(&mut recorder, &mut given[from as usize], part)?;
             }
         }
         let found = targets.iter().enumerate().map(|(i, &node)| match gradients.get(node as usize) {

@@ -10,10 +10,10 @@ use crate::tensor::Tensor;
 use std::collections::BTreeSet;
 
 /// Numbers from a to b, the same in every run.
-struct Draw(u64);
+pub(super) struct Draw(pub(super) u64);
 
 impl Draw {
-    fn tensor(&mut self, dims: &[usize], from: f32, to: f32) -> Tensor {
+    pub(super) fn tensor(&mut self, dims: &[usize], from: f32, to: f32) -> Tensor {
         let mut next = || {
             self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             from + (to - from) * ((self.0 >> 40) as f32 / (1u64 << 24) as f32)
@@ -25,7 +25,7 @@ impl Draw {
 
 /// Compares the gradients of a loss by its inputs with central differences. The loss is the sum of what `build` records, each element
 /// with a weight of its own.
-fn check(what: &str, inputs: &[Tensor], build: impl Fn(&mut Pipeline, &[Value]) -> Result<Value>) {
+pub(super) fn check(what: &str, inputs: &[Tensor], build: impl Fn(&mut Pipeline, &[Value]) -> Result<Value>) {
     let context = Context::open("cpu").unwrap();
     let mut pipeline = context.pipeline();
     let values: Vec<Value> = inputs.iter().map(|tensor| pipeline.input(DType::F32, tensor.dims()).unwrap()).collect();

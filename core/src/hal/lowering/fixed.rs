@@ -35,7 +35,7 @@ const GROUP: u32 = 8;
 /// The number of lines of a workgroup that looks for the largest elements of parts of them.
 const PARTED: u32 = 32;
 
-/// From so many elements on, operands whose lines lie side by side are cut by two kernels, if the device has them.
+/// From so many elements on, operands are cut by two kernels, if the device has them.
 const LARGE: u64 = 1 << 18;
 
 /// The most of K that one kernel adds up. The sums of the digits' products fit in 32 bits up to this length.
@@ -122,7 +122,14 @@ impl Cutting<'_> {
 
     /// Encodes a kernel that has so many workgroups for each operand. `most` is where the largest elements of parts of
     /// lines are.
-    fn dispatch(&self, encoder: &mut dyn Encoder, stage: u32, groups: [u64; 2], most: [u64; 2], part: u32) -> Result<()> {
+    fn dispatch(
+        &self,
+        encoder: &mut dyn Encoder,
+        stage: u32,
+        groups: [u64; 2],
+        most: [u64; 2],
+        part: u32,
+    ) -> Result<()> {
         let ([a, b], [of_a, of_b], [a_to, b_to]) = (self.operands, groups, self.digits);
         if of_a + of_b > i32::MAX as u64 {
             fail!(Unsupported, "matmul: operands of {of_a} and {of_b} groups of lines are too many for one kernel");
@@ -154,8 +161,8 @@ fn cut(encoder: &mut dyn Encoder, precision: Precision, k: u32, operands: [&Oper
     let cutting = Cutting { precision, k, operands, digits };
     let lines = operands.map(|operand| operand.lines as u64 * operand.matrices as u64);
     let large = (lines[0] + lines[1]) * k as u64 >= LARGE;
-    if encoder.limits().fixed_wide.is_some() && large && cutting.along() != A_ALONG | B_ALONG {
-        let part = k.div_ceil(16).next_multiple_of(DEPTH).max(256);
+    if encoder.limits().fixed_wide.is_some() && large {
+        let part = k.div_ceil(16).next_multiple_of(DEPTH);
         let parts = k.div_ceil(part);
         let most = encoder.scratch(4 * (lines[0] + lines[1]) * parts as u64)?;
         let most = [most, most + 4 * lines[0] * parts as u64];

@@ -101,7 +101,11 @@ pub fn along(
     finish: Finish,
     mut arguments: Arguments,
 ) -> Result<()> {
-    let Lines { outer, mut n, inner } = lines;
+    let Lines { mut outer, mut n, mut inner } = lines;
+    if n == 1 {
+        // Lines of one element lie across too, and a group of threads has many of those.
+        (outer, inner) = (1, outer * inner);
+    }
     let index = function == ARGMAX || function == ARGMIN;
     let (count, y) = ((outer * inner) as u32, arguments.y);
     let mut map = map as u32;
