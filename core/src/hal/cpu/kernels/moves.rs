@@ -29,23 +29,32 @@ pub(super) unsafe fn copy(x: *const u8, y: *mut u8, bytes: usize) {
 #[inline]
 pub(super) unsafe fn copy_rows(x: *const u8, y: *mut u8, bytes: usize, apart: [usize; 2], count: usize) {
     let row = |row: usize| (x.wrapping_add(row * apart[0]), y.wrapping_add(row * apart[1]));
-    // A call takes longer than a short row. Two blocks that may overlap cover it.
+    // A call takes longer than a short row. Two blocks that may overlap cover it. Their units are values of their own: an array would go
+    // through memory.
     macro_rules! short {
-        ($($size:literal)*) => {
+        ($($size:literal $unit:ty: $($at:literal $first:ident $last:ident),+;)*) => {
             $(if ($size..=2 * $size).contains(&bytes) {
                 for (x, y) in (0..count).map(row) {
+                    let (rest_of_x, rest_of_y) = (x.wrapping_add(bytes - $size), y.wrapping_add(bytes - $size));
                     // SAFETY: both blocks lie inside the row.
                     unsafe {
-                        let (first, last) = (x.cast::<[u8; $size]>().read(), x.add(bytes - $size).cast::<[u8; $size]>().read());
-                        y.cast::<[u8; $size]>().write(first);
-                        y.add(bytes - $size).cast::<[u8; $size]>().write(last);
+                        $(let $first = x.add($at).cast::<$unit>().read_unaligned();)+
+                        $(let $last = rest_of_x.add($at).cast::<$unit>().read_unaligned();)+
+                        $(y.add($at).cast::<$unit>().write_unaligned($first);)+
+                        $(rest_of_y.add($at).cast::<$unit>().write_unaligned($last);)+
                     }
                 }
                 return;
             })*
         };
     }
-    short!(64 32 16 8 4);
+    short! {
+        64 u128: 0 a e, 16 b f, 32 c g, 48 d h;
+        32 u128: 0 a c, 16 b d;
+        16 u128: 0 a b;
+        8 u64: 0 a b;
+        4 u32: 0 a b;
+    }
     for (x, y) in (0..count).map(row) {
         // SAFETY: pieces lie inside the row.
         pieces!(bytes, |at, count| unsafe { y.add(at).copy_from_nonoverlapping(x.add(at), count) });
