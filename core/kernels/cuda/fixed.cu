@@ -94,6 +94,8 @@ INLINE void powers_of(float &power, float &rest, const int scale) {
     rest = scale == NOT_FINITE ? 0.0f : power_of_two(scale - half);
 }
 
+// Compute capability 9.0 has two kernels in its place.
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ < 900
 // Cuts eight lines: the lines of a, then those of b, one matrix after the other, each padded to blocks of 128. If a line is contiguous,
 // an eighth of the threads (whole warps) reads it. If lines lie side by side, eight neighbouring threads read one element of each. Both
 // passes read the elements from memory. The second pass finds them in the L2 cache, because few blocks run at the same time.
@@ -160,6 +162,7 @@ extern "C" __global__ void __launch_bounds__(1024) fixed_cut(const Cut s, const 
             line < lines && k < s.k ? min(s.k - k, 16u) : 0, powers[own], powers[8 + own], digits);
     }
 }
+#endif
 
 // What a workgroup of the next two kernels works on.
 struct Piece {
@@ -187,74 +190,43 @@ INLINE Piece piece_of(const Cut &s, const uint has, const uint tile, const uint 
     return p;
 }
 
-// For large operands: the largest magnitudes of parts of 32 lines.
+// In place of that where two kernels are faster: the largest magnitudes of parts of 32 lines.
 extern "C" __global__ void __launch_bounds__(256) fixed_most(const Cut s, const uint, const uint has, TABLE) {
     begin();
 #ifdef __CUDA_ARCH__
-    __shared__ uint found[256];
+    __shared__ uint found[32];
 #else
     uint *found = reinterpret_cast<uint *>(pool);
 #endif
     Piece p = piece_of(s, has, 32, (s.k + s.part - 1) / s.part);
     uint lane = threadIdx.x % 32, warp = threadIdx.x / 32, first = p.step * s.part, last = min(first + s.part, s.k);
-    uint *to = p.most + size_t(p.step) * p.lines + p.line;
-    // Loads come in groups, so that many are under way.
-    if (p.along) {
-        // A warp for a line: four lines at the same time.
-        uint most[4] = {};
-#pragma unroll 1
-        for (uint k = first + (p.quads ? 4 : 1) * lane; k < last; k += p.quads ? 128 : 32) {
-            uint4 found[4];
-#pragma unroll
-            for (uint j = 0; j < 4; j++) {
-                const uint *from = p.from + size_t(p.line + warp + 8 * j) * p.line_step + k;
-                bool there = p.line + warp + 8 * j < p.lines;
-                found[j] = !there ? make_uint4(0, 0, 0, 0) : p.quads ? *reinterpret_cast<const uint4 *>(from) : make_uint4(*from, 0, 0, 0);
-            }
-#pragma unroll
-            for (uint j = 0; j < 4; j++) {
-                most[j] = max(most[j], max(max(found[j].x & MAGNITUDE, found[j].y & MAGNITUDE), max(found[j].z & MAGNITUDE, found[j].w & MAGNITUDE)));
-            }
-        }
-#pragma unroll
-        for (uint step = 16; step > 0; step /= 2) {
-#pragma unroll
-            for (uint j = 0; j < 4; j++) {
-                most[j] = max(most[j], __shfl_xor_sync(0xffffffffu, most[j], step));
-            }
-        }
-#pragma unroll
-        for (uint j = 0; j < 4; j++) {
-            if (lane == 0 && p.line + warp + 8 * j < p.lines) {
-                to[warp + 8 * j] = most[j];
-            }
-        }
-        return;
+    if (threadIdx.x < 32) {
+        found[lane] = 0;
     }
-    uint most = 0;
-    if (p.line + lane < p.lines) {
-        const uint *line = p.from + size_t(p.line + lane) * p.line_step;
+    __syncthreads();
+    // Eight loads are under way. Neighbouring threads read neighbouring elements: of four lines for each warp, or of 32 lines.
+    uint own = p.along ? warp : lane, most[4] = {};
 #pragma unroll 1
-        for (uint k = first + warp; k < last; k += 64) {
-            uint found[8];
+    for (uint k = first + (p.along ? lane : warp); k < last; k += 64) {
+        uint x[8];
 #pragma unroll
-            for (uint j = 0; j < 8; j++) {
-                found[j] = k + 8 * j < last ? line[size_t(k + 8 * j) * p.k_step] : 0;
-            }
+        for (uint j = 0; j < 8; j++) {
+            uint line = p.line + own + (p.along ? 8 * (j % 4) : 0), at = k + (p.along ? 32 * (j / 4) : 8 * j);
+            bool there = line < p.lines && at < last;
+            x[j] = there ? p.from[size_t(line) * p.line_step + size_t(at) * p.k_step] & MAGNITUDE : 0;
+        }
 #pragma unroll
-            for (uint j = 0; j < 8; j++) {
-                most = max(most, found[j] & MAGNITUDE);
-            }
+        for (uint j = 0; j < 8; j++) {
+            most[j % 4] = max(most[j % 4], x[j]);
         }
     }
-    found[threadIdx.x] = most;
+#pragma unroll
+    for (uint j = 0; j < 4; j++) {
+        atomicMax(found + own + (p.along ? 8 * j : 0), most[j]);
+    }
     __syncthreads();
     if (threadIdx.x < 32 && p.line + lane < p.lines) {
-#pragma unroll
-        for (uint w = 1; w < 8; w++) {
-            most = max(most, found[32 * w + lane]);
-        }
-        to[lane] = most;
+        p.most[size_t(p.step) * p.lines + p.line + lane] = found[lane];
     }
 }
 

@@ -35,9 +35,6 @@ const GROUP: u32 = 8;
 /// The number of lines of a workgroup that looks for the largest elements of parts of them.
 const PARTED: u32 = 32;
 
-/// From so many elements on, operands are cut by two kernels, if the device has them.
-const LARGE: u64 = 1 << 18;
-
 /// The most of K that one kernel adds up. The sums of the digits' products fit in 32 bits up to this length.
 const MOST: u32 = 1 << 15;
 
@@ -160,8 +157,7 @@ fn cut(encoder: &mut dyn Encoder, precision: Precision, k: u32, operands: [&Oper
     let digits = [a.room(encoder, precision, k)?, b.room(encoder, precision, k)?];
     let cutting = Cutting { precision, k, operands, digits };
     let lines = operands.map(|operand| operand.lines as u64 * operand.matrices as u64);
-    let large = (lines[0] + lines[1]) * k as u64 >= LARGE;
-    if encoder.limits().fixed_wide.is_some() && large {
+    if encoder.limits().fixed_wide.is_some() {
         let part = k.div_ceil(16).next_multiple_of(DEPTH);
         let parts = k.div_ceil(part);
         let most = encoder.scratch(4 * (lines[0] + lines[1]) * parts as u64)?;

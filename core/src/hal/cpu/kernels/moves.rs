@@ -26,7 +26,7 @@ pub(super) unsafe fn copy(x: *const u8, y: *mut u8, bytes: usize) {
 ///
 /// # Safety
 /// x and y cover the rows and don't overlap.
-#[inline]
+#[inline(never)]
 pub(super) unsafe fn copy_rows(x: *const u8, y: *mut u8, bytes: usize, apart: [usize; 2], count: usize) {
     let row = |row: usize| (x.wrapping_add(row * apart[0]), y.wrapping_add(row * apart[1]));
     // A call takes longer than a short row. Two blocks that may overlap cover it. Their units are values of their own: an array would go

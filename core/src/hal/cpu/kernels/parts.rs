@@ -139,25 +139,9 @@ unsafe fn strided<T: Copy>(x: *const u8, y: *mut u8, n: usize, apart: [usize; 2]
     for row in 0..count {
         let (x, y) = (x.wrapping_add(row * rows[0]), y.wrapping_add(row * rows[1]));
         // SAFETY: pieces lie inside both.
-        let some = |at: usize, count: usize| unsafe {
-            let (mut x, mut y, end) = (x.add(at * apart[0]), y.add(at * apart[1]), at + count);
-            // By fours: this profile of the compiler unrolls no loop.
-            let fours = count / 4;
-            for _ in 0..fours {
-                let read = |i: usize| x.add(i * apart[0]).cast::<T>().read();
-                let (a, b, c, d) = (read(0), read(1), read(2), read(3));
-                y.cast::<T>().write(a);
-                y.add(apart[1]).cast::<T>().write(b);
-                y.add(2 * apart[1]).cast::<T>().write(c);
-                y.add(3 * apart[1]).cast::<T>().write(d);
-                (x, y) = (x.wrapping_add(4 * apart[0]), y.wrapping_add(4 * apart[1]));
-            }
-            for _ in at + 4 * fours..end {
-                y.cast::<T>().write(x.cast::<T>().read());
-                (x, y) = (x.wrapping_add(apart[0]), y.wrapping_add(apart[1]));
-            }
-        };
-        pieces!(n, |at, count| some(at, count));
+        pieces!(n, |at, count| (at..at + count).for_each(|i| unsafe {
+            y.add(i * apart[1]).cast::<T>().write(x.add(i * apart[0]).cast::<T>().read());
+        }));
     }
 }
 
