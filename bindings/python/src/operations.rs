@@ -379,7 +379,7 @@ unsafe fn recorded<'py>(
 
 /// Returns whether an operation's operands are one sequence.
 pub fn repeats(op: Op) -> bool {
-    op.info().operands[0].ends_with('*')
+    op.info().operands[0].as_bytes().last() == Some(&b'*')
 }
 
 /// Returns the argument of each parameter. `first` is already the argument of the first one.

@@ -6,11 +6,16 @@ use crate::error::{Result, fail};
 use crate::operand::Meta;
 use crate::shape::Shape;
 
+/// Returns whether a name ends with a character. `str::ends_with` is a call of memcmp, which tiny operations would feel.
+fn ends(name: &str, with: u8) -> bool {
+    name.as_bytes().last() == Some(&with)
+}
+
 /// Checks that every required operand is present and none is surplus.
 #[inline]
 pub(super) fn operand_count(info: &OpInfo, inputs: Metas<'_>) -> Result<()> {
     let names = info.operands;
-    let repeats = names.last().is_some_and(|name| name.ends_with('*'));
+    let repeats = names.last().is_some_and(|name| ends(name, b'*'));
     if inputs.len() > names.len() && !repeats {
         let (count, s) = (names.len(), if names.len() == 1 { "" } else { "s" });
         let names = names.join(", ").replace('?', "");
@@ -22,7 +27,7 @@ pub(super) fn operand_count(info: &OpInfo, inputs: Metas<'_>) -> Result<()> {
         );
     }
     for (i, name) in names.iter().enumerate() {
-        if !name.ends_with('?') && inputs.get(i).is_none() {
+        if !ends(name, b'?') && inputs.get(i).is_none() {
             fail!(InvalidArgument, "{}: operand {i} ({}) is missing", info.name, name.trim_end_matches('*'));
         }
     }
