@@ -29,7 +29,9 @@ pub(crate) use layernorm::RESIDUAL as LAYERNORM_RESIDUAL;
 pub(crate) use matmul::MatmulPlan;
 pub(crate) use metas::MetaList;
 pub use metas::Metas;
-pub(crate) use pad::{PadPlan, plan as pad_plan};
+#[cfg(feature = "autograd")]
+pub(crate) use pad::PadPlan;
+pub(crate) use pad::plan as pad_plan;
 #[cfg(feature = "quantized")]
 pub(crate) use quantized_matmul::QuantizedPlan;
 pub use reduction::Gives;
