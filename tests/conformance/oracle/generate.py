@@ -1,4 +1,4 @@
-"""Writes tests/conformance/cases/*.txt; with --check, compares them with what would be written and changes nothing."""
+"""Writes tests/conformance/cases/*.txt and gradients.txt; with --check, compares them with what would be written and changes nothing."""
 
 import argparse
 import sys
@@ -16,9 +16,11 @@ import cases_moves
 import cases_pipeline
 import cases_reduce
 import cases_rows
+import gradients
 from suite import Suite
 
 CASES = Path(__file__).resolve().parent.parent / "cases"
+GRADIENTS = CASES.parent / "gradients.txt"
 
 
 def build():
@@ -55,6 +57,12 @@ def main():
     for name in different:
         print(f"{'DIFFERS' if check else 'wrote'} {name}")
     counts = suite.counts
+    of_gradients = gradients.text(Suite()).encode("ascii")
+    if not GRADIENTS.exists() or GRADIENTS.read_bytes() != of_gradients:
+        different.append(GRADIENTS.name)
+        print(f"{'DIFFERS' if check else 'wrote'} {GRADIENTS.name}")
+        if not check:
+            GRADIENTS.write_bytes(of_gradients)
     size = sum(map(len, texts.values()))
     print(f"{counts['cases']} cases ({counts['errors']} errors, {counts['exact']} computed twice) in {len(texts)} files, "
           f"{size} bytes, {time.monotonic() - started:.1f} s, {len(different)} files differ")

@@ -1,4 +1,5 @@
-//! Memory for intermediate values. A stream's next commands use it again before the earlier ones are done, because they run in order.
+//! Memory for intermediate values. A stream's next commands use it again before the earlier ones are done, because they run in order. So
+//! do those of a recording, whose memory is its own: they run later.
 
 use super::memory::{Allocation, Space};
 use super::stream::CudaStream;
@@ -53,16 +54,11 @@ impl Scratch {
 impl CudaStream {
     /// Allocates device memory for intermediate values of the next command. Returns its address, a multiple of 256.
     pub fn scratch(&mut self, bytes: u64) -> Result<u64> {
-        // A recording's commands run later, so its memory is its own.
-        let shares = self.recording.is_none();
-        let used = if shares { self.scratch.take(bytes as usize) } else { None };
-        let memory = match used {
+        let memory = match self.scratch.take(bytes as usize) {
             Some(memory) => memory,
             None => {
                 let memory = Allocation::new(&self.shared, bytes as usize, Space::Local, "scratch")?;
-                if shares {
-                    self.scratch.add(memory.clone());
-                }
+                self.scratch.add(memory.clone());
                 memory
             }
         };

@@ -320,6 +320,7 @@ unsafe impl Stream for CudaStream {
         self.refuse_while_recording("a recording")?;
         self.point()?;
         recording::begin(&self.shared, self.stream)?;
+        self.scratch.clear();
         self.recording = Some(Batch::default());
         Ok(())
     }
@@ -328,6 +329,7 @@ unsafe impl Stream for CudaStream {
         let Some(batch) = self.recording.take() else {
             fail!(InvalidArgument, "the stream is not recording");
         };
+        self.scratch.clear();
         Ok(Arc::new(CudaRecording(Arc::new(Graph::finish(&self.shared, self.stream, batch)?))))
     }
 

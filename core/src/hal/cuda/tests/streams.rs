@@ -270,8 +270,14 @@ fn intermediate_memory_is_used_again_by_the_next_command() {
     // Much larger memory is left, and a recording has its own.
     assert!(!first.contains(&command(&mut stream, &[10, 10, 10])[2]));
     stream.start_recording().unwrap();
-    assert!(!first.contains(&command(&mut stream, &[90_000])[0]));
-    drop(stream.finish_recording().unwrap());
+    let recorded = command(&mut stream, &[90_000, 1000]);
+    assert!(!recorded.iter().any(|memory| first.contains(memory)));
+    let mut again = command(&mut stream, &[1000, 80_000]);
+    again.reverse();
+    assert_eq!(again, recorded);
+    let recording = stream.finish_recording().unwrap();
+    assert!(!command(&mut stream, &[90_000, 1000]).iter().any(|memory| recorded.contains(memory)));
+    drop(recording);
     // What no work uses is the driver's or another stream's again.
     stream.synchronize().unwrap();
     let used = device.memory().used;
