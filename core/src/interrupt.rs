@@ -138,7 +138,7 @@ pub(crate) fn unasked<T>(work: impl FnOnce() -> T) -> T {
 }
 
 /// Runs `work`, which nothing ends.
-fn uninterrupted<T>(work: impl FnOnce() -> T) -> T {
+pub(crate) fn uninterrupted<T>(work: impl FnOnce() -> T) -> T {
     let _before = Before::replaced(None, ptr::null());
     work()
 }

@@ -153,3 +153,36 @@ fn a_flag_ends_a_product_of_another_thread() {
     STOP.set(false);
     assert_eq!(STOP.run(|| ctx.matmul(&x, &x)).unwrap().to_vec::<f32>().unwrap(), vec![1024.0; 1 << 20]);
 }
+
+#[test]
+fn an_ended_run_changes_all_states_or_none() {
+    for before in [false, true] {
+        let context = open(2);
+        let mut pipeline = context.pipeline();
+        let n = 1 << 20;
+        let zeros = Tensor::zeros(adead_core::DType::F32, &[n]).unwrap();
+        let x = pipeline.input(adead_core::DType::F32, &[n]).unwrap();
+        let chosen = pipeline.input(adead_core::DType::Bool, &[]).unwrap();
+        let mut new = Some(x);
+        if before {
+            new = Some(pipeline.op(Op::Tanh, &Attrs::default(), &[new]).unwrap());
+        }
+        let states = [pipeline.state(&zeros).unwrap(), pipeline.state(&zeros).unwrap()];
+        for state in states {
+            let next = pipeline.op(Op::Where, &Attrs::default(), &[Some(chosen), new, Some(state)]).unwrap();
+            pipeline.assign(state, next).unwrap();
+        }
+        let compiled = pipeline.compile().unwrap();
+        let ones = Tensor::new(&vec![1.0f32; n], &[n]).unwrap();
+        let chosen = Tensor::from_bools(&[true], &[]).unwrap();
+        let stop = Interrupt::new();
+        stop.set(true);
+        let ended = stop.run(|| compiled.run(&[&ones, &chosen]));
+        assert_eq!(ended.is_err(), before, "{ended:?}");
+        for number in 0..2 {
+            let state = compiled.state(number).unwrap();
+            let changed = state.as_slice::<f32>().unwrap().iter().filter(|&&x| x != 0.0).count();
+            assert_eq!(changed, if before { 0 } else { n });
+        }
+    }
+}

@@ -113,6 +113,61 @@ fn a_selection_is_written_over_a_state() {
 }
 
 #[test]
+fn an_input_becomes_a_state() {
+    for context in contexts() {
+        let mut pipeline = context.pipeline();
+        let x = pipeline.input(DType::F32, &[2]).unwrap();
+        let sum = pipeline.input(DType::F32, &[2]).unwrap();
+        let next = op(&mut pipeline, Op::Add, [sum, x]);
+        let wrong = [
+            (next, row(&[1.0, 2.0]), Status::InvalidArgument),
+            (sum, row(&[1.0]), Status::ShapeMismatch),
+            (sum, Tensor::new(&[1i32, 2], &[2]).unwrap(), Status::DtypeMismatch),
+        ];
+        for (value, tensor, expected) in &wrong {
+            assert_eq!(status(pipeline.hold(*value, tensor)), Some(*expected));
+        }
+        pipeline.hold(sum, &row(&[10.0, 20.0])).unwrap();
+        assert_eq!(status(pipeline.hold(sum, &row(&[10.0, 20.0]))), Some(Status::InvalidArgument));
+        pipeline.assign(sum, next).unwrap();
+        let compiled = pipeline.compile().unwrap();
+        assert_eq!((compiled.inputs().len(), compiled.states().len()), (1, 1));
+        for _ in 0..2 {
+            compiled.run(&[&row(&[1.0, 2.0])]).unwrap();
+        }
+        assert_eq!(state(&compiled, 0), [12.0, 24.0], "{context:?}");
+    }
+}
+
+#[test]
+fn a_wrong_id_is_found_before_a_state_changes() {
+    for context in contexts() {
+        for by_axis in [false, true] {
+            let mut pipeline = context.pipeline();
+            let sum = pipeline.state(&Tensor::new(&[0.0f32; 4], &[2, 2]).unwrap()).unwrap();
+            let ids = pipeline.input(DType::I64, if by_axis { &[2, 2] } else { &[2] }).unwrap();
+            let table = pipeline.constant(&Tensor::new(&[1.0f32, 2.0, 3.0, 4.0], &[2, 2]).unwrap()).unwrap();
+            let found = op(&mut pipeline, if by_axis { Op::Gather } else { Op::Embedding }, [table, ids]);
+            let next = op(&mut pipeline, Op::Add, [sum, found]);
+            pipeline.assign(sum, next).unwrap();
+            let compiled = pipeline.compile().unwrap();
+            let ids = |last: i64| {
+                let ids = if by_axis { vec![0, 1, 1, last] } else { vec![1, last] };
+                Tensor::new(&ids, if by_axis { &[2, 2] } else { &[2] }).unwrap()
+            };
+            compiled.run(&[&ids(0)]).unwrap();
+            let before = state(&compiled, 0);
+            assert_eq!(before, if by_axis { [1.0, 2.0, 4.0, 3.0] } else { [3.0, 4.0, 1.0, 2.0] }, "{context:?}");
+            for (wrong, position) in [(2, "id 2 at position"), (-1, "id -1 at position")] {
+                let error = compiled.run(&[&ids(wrong)]).unwrap_err();
+                assert!(error.message().contains(position), "{error}");
+                assert_eq!(state(&compiled, 0), before, "{context:?}");
+            }
+        }
+    }
+}
+
+#[test]
 fn rows_are_parts_without_a_copy() {
     for context in contexts() {
         let cpu = Context::open("cpu").unwrap();

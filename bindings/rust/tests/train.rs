@@ -4,7 +4,7 @@
 use adead::device::Isa;
 use adead::nn::Weights;
 use adead::train::layers::{self, Heads, Window};
-use adead::train::{Init, Network, Optimizer, Predictor, Rule, Schedule, Trainer, losses};
+use adead::train::{Init, LossScale, Network, Optimizer, Predictor, Rule, Schedule, Trainer, losses};
 use adead::{Context, ContextOptions, DType, Op, Result, Status, Tensor};
 use std::path::PathBuf;
 
@@ -95,6 +95,53 @@ fn training_has_the_same_bits_everywhere() {
     }
     for context in contexts {
         assert!(trained(&context, 12).0 == expected, "{context:?}");
+    }
+}
+
+/// The contexts of the processor, and of a GPU if one was named.
+fn both() -> Vec<Context> {
+    let gpu = backend::named().map(|backend| format!("{backend}:0"));
+    let gpu = gpu.and_then(|name| Context::open(&name).map_err(|error| backend::skip(&name, &error)).ok());
+    [cpu(2)].into_iter().chain(gpu).collect()
+}
+
+#[test]
+fn a_step_that_is_refused_changes_nothing() {
+    for context in both() {
+        for scale in [None, Some(LossScale::Fixed(8.0))] {
+            let trainer = || {
+                let (net, loss) = network(&context, 16).unwrap();
+                let net = match scale {
+                    Some(scale) => net.with_loss_scale(scale).unwrap(),
+                    None => net,
+                };
+                Trainer::new(net, loss, optimizer()).unwrap()
+            };
+            let [mut one, mut other] = [trainer(), trainer()];
+            for step in 0..3 {
+                let (x, classes) = images(16, step);
+                assert_eq!(one.step(&[&x, &classes]).unwrap(), other.step(&[&x, &classes]).unwrap());
+                let outside = Tensor::new(&[[0i64; 15].as_slice(), &[99]].concat(), classes.dims()).unwrap();
+                let error = one.step(&[&x, &outside]).unwrap_err();
+                assert!(error.message().contains("id 99 at position 15"), "{error}");
+                let mut pixels = x.to_vec::<f32>().unwrap();
+                pixels[7] = f32::INFINITY;
+                let error = one.step(&[&Tensor::new(&pixels, x.dims()).unwrap(), &classes]).unwrap_err();
+                assert!(
+                    error.message().contains("the first parameter whose new values are not finite is '"),
+                    "{error}"
+                );
+            }
+            assert_eq!(one.steps(), 3);
+            for (mine, theirs) in [
+                (one.parameters().unwrap(), other.parameters().unwrap()),
+                (one.averages().unwrap().unwrap(), other.averages().unwrap().unwrap()),
+            ] {
+                for ((name, mine), (_, theirs)) in mine.iter().zip(&theirs) {
+                    assert!(mine.host_bytes().unwrap() == theirs.host_bytes().unwrap(), "{context:?}: {name}");
+                }
+            }
+        }
     }
 }
 

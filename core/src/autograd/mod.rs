@@ -91,7 +91,7 @@ impl Pipeline {
             stands.enter(recorder.0, node)?;
             let parts: Vec<(u32, Given)> = match &recorder.0.graph.nodes[node as usize].source {
                 _ if recorder.0.detached.contains(&node) => continue,
-                Source::Input | Source::Constant(_) | Source::State(_) => continue,
+                Source::Input | Source::Constant(_) | Source::State(_) | Source::Held => continue,
                 Source::Reshape(from) => {
                     let from = *from;
                     let dims = *recorder.0.graph.meta(from);
@@ -152,7 +152,7 @@ impl Pipeline {
             let depends = match &self.graph.nodes[node as usize].source {
                 _ if targets.contains(&node) => true,
                 _ if self.detached.contains(&node) => false,
-                Source::Input | Source::Constant(_) | Source::State(_) => false,
+                Source::Input | Source::Constant(_) | Source::State(_) | Source::Held => false,
                 Source::Reshape(from) | Source::Rows(from, _) => needed[*from as usize],
                 Source::Op(op, _, operands) => {
                     rules::has_gradient(*op)

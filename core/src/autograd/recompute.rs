@@ -104,7 +104,7 @@ impl Stands {
             let stands = |from: &mut u32| *from = self.nodes[*from as usize];
             match &mut again.source {
                 _ if kept[(node - start) as usize] => continue,
-                Source::Input | Source::Constant(_) | Source::State(_) => continue,
+                Source::Input | Source::Constant(_) | Source::State(_) | Source::Held => continue,
                 Source::Reshape(from) | Source::Rows(from, _) => stands(from),
                 Source::Op(_, _, operands) => operands.iter_mut().flatten().for_each(stands),
             }
@@ -122,7 +122,7 @@ impl Stands {
 /// The nodes that a node is computed from.
 fn operands(source: &Source) -> Vec<u32> {
     match source {
-        Source::Input | Source::Constant(_) | Source::State(_) => Vec::new(),
+        Source::Input | Source::Constant(_) | Source::State(_) | Source::Held => Vec::new(),
         Source::Reshape(from) | Source::Rows(from, _) => vec![*from],
         Source::Op(_, _, operands) => operands.iter().flatten().copied().collect(),
     }

@@ -4,6 +4,7 @@ use super::cache::Cache;
 use super::gpu::Gpu;
 use super::graph::{Graph, Source};
 use super::host::Host;
+use super::ids::Ids;
 use super::plan::Arrangement;
 use super::price::Prices;
 use crate::context::{Context, Kept};
@@ -24,6 +25,8 @@ pub struct Compiled {
     forced: Option<usize>,
     /// Why this device was chosen. Profiles show it.
     reason: Reason,
+    /// The inputs that are ids of a pipeline with states.
+    ids: Vec<Ids>,
 }
 
 /// A pipeline in a cache keeps at most this much CPU memory between runs. A run that needs more allocates it.
@@ -58,7 +61,7 @@ impl Compiled {
                 gpu = slot.opened().and_then(|opened| Gpu::new(opened, &plan, reason));
             }
             match gpu {
-                Ok(gpu) => return Ok(Compiled { plan, device: Device::Gpu(gpu), forced, reason }),
+                Ok(gpu) => return Ok(Compiled::made(plan, Device::Gpu(gpu), forced, reason)),
                 // The dispatcher chose this GPU, the caller did not: if the GPU can't run the pipeline, the CPU does.
                 Err(_) if forced.is_none() => reason = Reason::Fallback,
                 Err(error) => return Err(error),
@@ -69,7 +72,14 @@ impl Compiled {
         let most = if kept { MOST_KEPT } else { usize::MAX };
         let block = if plan.block <= most { plan.block } else { 0 };
         let host = Host::new(context.cpu(), context.profiler(), &plan, block)?;
-        Ok(Compiled { device: Device::Cpu(host), plan, forced, reason })
+        Ok(Compiled::made(plan, Device::Cpu(host), forced, reason))
+    }
+
+    fn made(mut plan: Arrangement, device: Device, forced: Option<usize>, reason: Reason) -> Compiled {
+        let ids = if plan.graph.states.is_empty() { Vec::new() } else { Ids::of(&plan.graph) };
+        // The states are copies: what they began with may go.
+        plan.graph.forget_states();
+        Compiled { plan, device, forced, reason, ids }
     }
 
     /// Returns `out_of_memory` if the values take more than `limit` bytes.
@@ -208,8 +218,9 @@ impl Compiled {
         }
     }
 
-    /// Runs the pipeline and returns its outputs. Runs of a pipeline with states take turns; after an error, such as an id outside a
-    /// table, states may be changed in part. Errors: `invalid_argument` for a wrong number of inputs; `dtype_mismatch` and
+    /// Runs the pipeline and returns its outputs. Runs of a pipeline with states take turns. After an error or an
+    /// interruption states may be changed in part, with two exceptions: ids that are an input in host memory are checked before
+    /// anything changes; and on the CPU an interruption changes nothing if only operations that write over states come last. Errors: `invalid_argument` for a wrong number of inputs; `dtype_mismatch` and
     /// `shape_mismatch` for an input that differs from the recorded one; the errors of operations, such as an id outside a table.
     pub fn run(&self, inputs: &[&Tensor]) -> Result<Vec<Tensor>> {
         self.run_with(inputs, None, false)
@@ -240,6 +251,7 @@ impl Compiled {
                 fail!(ShapeMismatch, "input {i} is {}; the pipeline was made for {}", tensor.shape(), expected.shape);
             }
         }
+        self.ids.iter().try_for_each(|ids| ids.check(inputs))?;
         let computed = match &self.device {
             Device::Cpu(host) => host.run(&self.plan, inputs, self.reason, times)?,
             Device::Gpu(gpu) => gpu.run(&self.plan, inputs, self.reason, stay)?,

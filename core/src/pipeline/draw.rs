@@ -41,7 +41,7 @@ impl Compiled {
         match self.plan.graph.nodes[root as usize].source {
             Source::Input => write!(to, "input {}", number(&self.plan.graph.inputs)),
             Source::Constant(_) => write!(to, "constant {}", number(&self.plan.constants)),
-            Source::State(_) => write!(to, "state {}", number(&self.plan.graph.state_nodes())),
+            Source::State(_) | Source::Held => write!(to, "state {}", number(&self.plan.graph.state_nodes())),
             _ => {
                 let step = self.plan.steps.iter().position(|step| step.result() == root);
                 write!(to, "step {}", step.unwrap_or(0))

@@ -86,6 +86,8 @@ pub(crate) enum Source {
     Constant(Tensor),
     /// A state, which has these values before the first run.
     State(Tensor),
+    /// A state of a compiled graph.
+    Held,
     /// The same elements in another shape.
     Reshape(u32),
     /// Entries of the first axis, from this one on.
@@ -122,6 +124,13 @@ impl Graph {
             Source::Reshape(of) => self.of_root(of, root)?.reshape(shape.dims()),
             Source::Rows(of, first) => self.of_root(of, root)?.rows(first, shape.dims()[0]),
             _ => Ok(root.clone()),
+        }
+    }
+
+    /// Drops the tensors that the states begin with.
+    pub fn forget_states(&mut self) {
+        for i in 0..self.states.len() {
+            self.nodes[self.states[i].node as usize].source = Source::Held;
         }
     }
 

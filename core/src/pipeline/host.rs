@@ -9,6 +9,7 @@ use crate::dtype::DType;
 use crate::error::{Result, fail};
 use crate::hal::cpu::{CpuDevice, Elementwise, Reach, Run, RunOperand, RunStep, Shared};
 use crate::hal::{Device, DeviceInfo, Workers};
+use crate::interrupt;
 use crate::memory::host::HostBuffer;
 use crate::operand::{Inputs, Meta, View, ViewMut};
 use crate::ops::Family;
@@ -139,7 +140,7 @@ impl Host {
             (!plan.graph.states.is_empty()).then(|| self.states.lock().unwrap_or_else(PoisonError::into_inner));
         let states = states.as_deref().map_or(&[][..], |states| states);
         let values = Values { plan, block, inputs, outputs: &outputs, states };
-        for step in &plan.steps {
+        let mut perform = |step: &Step| -> Result<()> {
             let begin = times.is_some().then(Instant::now);
             if self.profiler.is_on() {
                 let what = || step.described(&plan.graph);
@@ -150,7 +151,12 @@ impl Host {
             if let (Some(times), Some(begin)) = (&mut times, begin) {
                 times.push(begin.elapsed().as_secs_f64());
             }
-        }
+            Ok(())
+        };
+        // States change all or none where an interruption comes before the first change.
+        let (rest, last) = plan.steps.split_at(plan.unended());
+        rest.iter().try_for_each(&mut perform)?;
+        interrupt::uninterrupted(|| last.iter().try_for_each(perform))?;
         for &(state, node) in &plan.copied {
             let (from, bytes) = (values.pointer(node)?, plan.graph.meta(node).bytes());
             // SAFETY: a step wrote all of the value. It is in other memory than the state, which only this run uses.

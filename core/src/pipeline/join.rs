@@ -1,9 +1,10 @@
-//! Inputs that become parts of one input.
+//! Inputs that become parts of one input, and inputs that become states.
 
-use super::graph::{Pipeline, Source, Value};
+use super::graph::{Pipeline, Source, State, Value};
 use crate::error::{Result, fail};
 use crate::operand::Meta;
 use crate::shape::Shape;
+use crate::tensor::Tensor;
 
 impl Pipeline {
     /// Replaces inputs by one new input, a vector that has their elements behind each other in this order. The inputs' values stay
@@ -55,6 +56,44 @@ impl Pipeline {
         self.graph.inputs.retain(|node| !nodes.contains(node));
         self.graph.inputs.push(joined);
         Ok(whole)
+    }
+
+    /// Turns an input into a state with the next number, whose value before the first run is `tensor`. What was recorded from the
+    /// input is then computed from the state, and runs no longer receive the input.
+    ///
+    /// Returns `invalid_argument` for a value that is no input, and `dtype_mismatch` or `shape_mismatch` for a tensor that differs
+    /// from it. On an error nothing changes.
+    ///
+    /// ```
+    /// use adead_core::{Context, DType, Op, Tensor};
+    ///
+    /// let mut pipeline = Context::open("cpu")?.pipeline();
+    /// let sum = pipeline.input(DType::F32, &[2])?;
+    /// let x = pipeline.input(DType::F32, &[2])?;
+    /// let next = pipeline.op(Op::Add, &Default::default(), &[Some(sum), Some(x)])?;
+    /// pipeline.hold(sum, &Tensor::new(&[10.0f32, 20.0], &[2])?)?;
+    /// pipeline.assign(sum, next)?;
+    /// let compiled = pipeline.compile()?;
+    /// compiled.run(&[&Tensor::new(&[1.0f32, 2.0], &[2])?])?;
+    /// assert_eq!(compiled.state(0)?.as_slice::<f32>()?, [11.0, 22.0]);
+    /// # Ok::<(), adead_core::Error>(())
+    /// ```
+    pub fn hold(&mut self, input: Value, tensor: &Tensor) -> Result<()> {
+        let node = self.node(input)?;
+        let Some(at) = self.graph.inputs.iter().position(|&own| own == node) else {
+            fail!(InvalidArgument, "the value is no input of the pipeline; only an input can become a state");
+        };
+        let meta = self.graph.meta(node);
+        if tensor.dtype() != meta.dtype {
+            fail!(DtypeMismatch, "input {at} is {}; the tensor is {}", meta.dtype, tensor.dtype());
+        }
+        if *tensor.shape() != meta.shape {
+            fail!(ShapeMismatch, "input {at} is {}; the tensor is {}", meta.shape, tensor.shape());
+        }
+        self.graph.inputs.remove(at);
+        self.graph.nodes[node as usize].source = Source::State(tensor.clone());
+        self.graph.states.push(State { node, next: None });
+        Ok(())
     }
 }
 

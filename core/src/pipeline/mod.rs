@@ -17,6 +17,7 @@ mod fuse;
 mod gpu;
 mod graph;
 mod host;
+mod ids;
 mod join;
 mod plan;
 mod price;

@@ -221,6 +221,13 @@ impl Arrangement {
         Ok(())
     }
 
+    /// The number of the first step that writes over a state, if all behind it do so too; else the number of steps.
+    pub fn unended(&self) -> usize {
+        let writes = |step: &Step| matches!(self.places[step.result() as usize], Place::State(_));
+        let before = self.steps.iter().rposition(|step| !writes(step)).map_or(0, |last| last + 1);
+        if self.steps[..before].iter().any(writes) { self.steps.len() } else { before }
+    }
+
     /// The number of recorded operations that the steps compute.
     pub fn operations(&self) -> usize {
         self.steps.iter().map(|step| step.recorded().count()).sum()

@@ -39,7 +39,8 @@ impl Trainer {
         }
         let counters = Tensor::new(&words([self.step, self.seed()]), &[8])?;
         let mut tensors = self.parameters()?;
-        for (state, all) in self.optimizer.states().iter().zip(&self.states) {
+        for (i, state) in self.optimizer.states().iter().enumerate() {
+            let all = &self.whole.trained(1 + i)?;
             tensors.extend(self.names.iter().map(|name| state_name(state, name)).zip(self.flat.parts(all)?));
         }
         tensors.push((COUNTERS.into(), counters));
@@ -64,13 +65,15 @@ impl Trainer {
         let read = |named: &dyn Fn(&str) -> String| {
             let tensor = |(name, dims): (&String, &Vec<usize>)| weights.tensor(&named(name), dims);
             let tensors = self.names.iter().zip(self.flat.dims()).map(tensor).collect::<Result<Vec<_>>>()?;
-            self.placed(&self.flat.joined(&tensors)?)
+            self.flat.joined(&tensors)
         };
-        let parameters = read(&|name| name.to_owned())?;
-        let states = self.optimizer.states().into_iter().map(|state| read(&|name| state_name(state, name)));
-        let states = states.collect::<Result<Vec<_>>>()?;
+        let mut tensors = vec![read(&|name| name.to_owned())?];
+        for state in self.optimizer.states() {
+            tensors.push(read(&|name| state_name(state, name))?);
+        }
         let scaling = self.scaling.map(|own| own.read(&weights.tensor(SCALE, &[STATE])?)).transpose()?;
-        (self.parameters, self.states, self.step, self.scaling) = (parameters, states, step, scaling);
+        self.whole.set(&self.context, &tensors)?;
+        (self.step, self.scaling) = (step, scaling);
         Ok(())
     }
 }

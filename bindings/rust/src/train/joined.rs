@@ -25,16 +25,15 @@ impl Trainer {
         compare(ranks.as_mut(), &self.description())?;
         ranks.attach(&self.context, self.device())?;
         let scaling = self.scaling.map(|scaling| scaling.tensor()).transpose()?;
-        let tensors: Vec<Tensor> =
-            [&self.parameters].into_iter().chain(&self.states).chain(&scaling).cloned().collect();
+        let mut tensors = self.all()?;
+        tensors.extend(scaling.clone());
         let (step, mut tensors) = share(ranks.as_mut(), self.step, &tensors)?;
         let scaling = match (self.scaling, tensors.pop_if(|_| scaling.is_some())) {
             (Some(own), Some(theirs)) => Some(own.read(&theirs)?),
             _ => None,
         };
-        let mut tensors = tensors.iter().map(|tensor| self.placed(tensor)).collect::<Result<Vec<_>>>()?;
-        self.states = tensors.split_off(1);
-        (self.parameters, self.step, self.scaling) = (tensors.remove(0), step, scaling);
+        self.whole.set(&self.context, &tensors)?;
+        (self.step, self.scaling) = (step, scaling);
         self.own = shards_of(ranks.rank(), size, self.shards);
         let Whole::Shards { partial, .. } = &mut self.whole else { unreachable!("it was looked at above") };
         *partial = Nodes::new(self.own.start);

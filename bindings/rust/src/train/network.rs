@@ -6,6 +6,7 @@ use super::scaling::LossScale;
 use crate::nn::Weights;
 use adead_core::pipeline::{Pipeline, Value};
 use adead_core::{Attrs, Context, DType, Error, Meta, Op, Result, Status, Tensor};
+use std::sync::OnceLock;
 
 /// A parameter's initial values. Random ones depend only on the network's seed and the number of earlier parameters.
 #[derive(Clone, Debug)]
@@ -194,20 +195,31 @@ impl Network {
 
 /// A compiled network that only predicts.
 pub struct Predictor {
-    replay: Replay,
+    pipeline: Pipeline,
+    slots: Vec<Slot>,
+    /// Compiled by the first run, because a trainer may never predict.
+    replay: OnceLock<Replay>,
     names: Vec<(String, Vec<usize>)>,
     inputs: Vec<Meta>,
 }
 
 impl Predictor {
-    /// Compiles a network for these results.
+    /// Prepares a network for these results. The first run compiles it.
     pub fn new(mut network: Network, outputs: &[Value]) -> Result<Predictor> {
         for &output in outputs {
             network.pipeline.output(output)?;
         }
         let names = network.parameters.iter().map(|it| (it.name.clone(), it.tensor.dims().to_vec())).collect();
-        let replay = Replay::new(network.pipeline, network.slots)?;
-        Ok(Predictor { replay, names, inputs: network.inputs })
+        let Network { pipeline, slots, inputs, .. } = network;
+        Ok(Predictor { pipeline, slots, replay: OnceLock::new(), names, inputs })
+    }
+
+    fn replay(&self) -> Result<&Replay> {
+        if let Some(replay) = self.replay.get() {
+            return Ok(replay);
+        }
+        let made = Replay::new(self.pipeline.clone(), self.slots.clone())?;
+        Ok(self.replay.get_or_init(|| made))
     }
 
     /// Computes the results for a batch with these parameters. `invalid_argument` if one is missing.
@@ -220,7 +232,7 @@ impl Predictor {
             })
         });
         let own = own.collect::<Result<Vec<_>>>()?;
-        self.replay.run(|slot| match slot {
+        self.replay()?.run(|slot| match slot {
             Slot::Batch(i) => Ok(batch[*i].clone()),
             Slot::Parameter(i) => Ok(own[*i].clone()),
             _ => invalid("a network for prediction has no such input".into()),

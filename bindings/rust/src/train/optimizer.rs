@@ -113,14 +113,14 @@ impl Optimizer {
         numbers.into_iter().map(|number| number as f32).collect()
     }
 
-    /// Records a step. Returns the new parameters and the new states.
+    /// Records a step from the present parameters, their gradients and the present states. Returns the new parameters and states.
     pub(super) fn record(
         &self,
         pipeline: &mut Pipeline,
         slots: &mut Vec<Slot>,
         flat: &Flat,
-        parameters: Value,
-        gradients: Value,
+        [parameters, gradients]: [Value; 2],
+        old: &[Value],
     ) -> Result<Vec<Value>> {
         let mut to = Step { pipeline, slots };
         let numbers = (0..self.numbers(1).len()).map(|i| to.input(Slot::Number(i), &[])).collect::<Result<Vec<_>>>()?;
@@ -128,9 +128,7 @@ impl Optimizer {
             Some(most) => to.clip(flat, gradients, most)?,
             None => gradients,
         };
-        let states = 0..self.states().len();
-        let old = states.map(|state| to.input(Slot::State(state), &[flat.elements()])).collect::<Result<Vec<_>>>()?;
-        let mut new = self.one(&mut to, parameters, gradients, &old, &numbers)?;
+        let mut new = self.one(&mut to, parameters, gradients, old, &numbers)?;
         if let (Some(part), Some(&average)) = (self.average, old.last()) {
             new.push(to.mixed(average, new[0], part)?);
         }

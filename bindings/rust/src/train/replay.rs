@@ -15,17 +15,17 @@ pub(super) enum Slot {
         dims: Vec<usize>,
         probability: f32,
     },
-    /// All parameters as one vector.
-    Parameters,
+    /// The vector of all parameters (number 0), or of a tensor of the optimiser.
+    Trained(usize),
     /// The sum of the shards' gradients, with the sum of their losses behind it.
     Sum,
-    /// A tensor of the optimiser, of all parameters.
-    State(usize),
     /// A number that the optimiser computes for each step.
     Number(usize),
     /// The factor of the loss, and 1 divided by it.
     Scale,
     Unscale,
+    /// Whether the step is taken in any case.
+    Forced,
 }
 
 /// A compiled pipeline and what its inputs receive.
@@ -43,6 +43,15 @@ impl Replay {
     pub fn run(&self, of: impl FnMut(&Slot) -> Result<Tensor>) -> Result<Vec<Tensor>> {
         let tensors = self.slots.iter().map(of).collect::<Result<Vec<_>>>()?;
         self.compiled.run_staying(&tensors.iter().collect::<Vec<_>>())
+    }
+
+    /// Returns a copy of a state.
+    pub fn state(&self, number: usize) -> Result<Tensor> {
+        self.compiled.state(number)
+    }
+
+    pub fn set_state(&self, number: usize, tensor: &Tensor) -> Result<()> {
+        self.compiled.set_state(number, tensor)
     }
 
     /// Bytes of the values between the inputs and the outputs.

@@ -11,7 +11,7 @@ use super::replay::Slot;
 use super::scaling::Scaling;
 use super::whole::Whole;
 use adead_core::pipeline::Value;
-use adead_core::{Context, DType, Error, Meta, Result, Shape, Status, Tensor};
+use adead_core::{Context, DType, Error, Meta, Result, Shape, Status, Tensor, interruptible};
 use std::ops::Range;
 
 /// Trains a network. A step's bits are a function of the parameters, the batch, the seed and the step's number.
@@ -30,10 +30,6 @@ pub struct Trainer {
     pub(super) fixed_gradients: bool,
     pub(super) whole: Whole,
     pub(super) flat: Flat,
-    /// The vector of all parameters.
-    pub(super) parameters: Tensor,
-    /// By the optimiser's states: the vectors of all parameters' tensors.
-    pub(super) states: Vec<Tensor>,
     pub(super) step: u64,
     pub(super) scaling: Option<Scaling>,
     /// The results beside the loss, of the last step.
@@ -97,22 +93,12 @@ impl Trainer {
             }
         }
         let (inputs, seed) = (network.inputs.clone(), network.seed);
-        let (names, tensors): (Vec<_>, Vec<_>) =
-            network.parameters.iter().map(|parameter| (parameter.name.clone(), parameter.tensor.clone())).unzip();
+        let names = network.parameters.iter().map(|parameter| parameter.name.clone()).collect();
         let (scaling, fixed_gradients) = (network.loss_scale.map(Scaling::new), network.fixed_gradients);
         let flat = Flat::new(&network.parameters);
         let whole = Whole::new(network, &flat, loss, results, &optimizer, shards)?;
-        let parameters = placed(&context, whole.first().device(), &flat.joined(&tensors)?)?;
-        let mut states = Vec::new();
-        for name in optimizer.states() {
-            states.push(match name {
-                "average" => parameters.clone(),
-                _ => placed(&context, whole.first().device(), &Tensor::zeros(DType::F32, &[flat.elements()])?)?,
-            });
-        }
         Ok(Trainer {
             flat,
-            parameters,
             names,
             shards: shards.unwrap_or(1),
             own: 0..shards.unwrap_or(1),
@@ -124,7 +110,6 @@ impl Trainer {
             context,
             optimizer,
             whole,
-            states,
             step: 0,
             results: Vec::new(),
         })
@@ -146,28 +131,49 @@ impl Trainer {
             return self.apply();
         }
         check_batch(&self.inputs, batch)?;
-        let Whole::Once(replay) = &self.whole else { unreachable!("it was looked at above") };
-        let mut found = replay.run(|slot| self.operand(slot, batch, 0, None))?;
-        let loss = number(&found[0])?;
-        let new = found.split_off(found.len() - self.states.len() - 1);
-        self.check(loss, &new[0])?;
-        let finite = self.scaling.and_then(|_| found.pop());
-        let results = found.split_off(1);
-        self.take(finite, new)?;
-        self.results = results;
+        // The ids are looked at before a run, where they are in host memory.
+        batch.iter().filter(|tensor| tensor.dtype() != DType::F32).try_for_each(|ids| ids.host_bytes().map(|_| ()))?;
+        let (mut found, loss, finite) = match self.device() {
+            "cpu" => self.once(batch, false)?,
+            // Nothing can end a step that a GPU has begun.
+            _ => interruptible(&|| false, || self.once(batch, false))?,
+        };
+        if !loss.is_finite() {
+            return Err(self.explained(batch, loss)?);
+        }
+        self.count(finite)?;
+        self.results = found.split_off(1);
         Ok(loss)
     }
 
-    /// Ends a step: takes what it computed, unless its gradients are not finite.
-    fn take(&mut self, finite: Option<Tensor>, mut new: Vec<Tensor>) -> Result<()> {
-        let finite = finite.map_or(Ok(0.0), |finite| number(&finite))?;
+    /// Computes a step at once. Returns the results, of which the first is the loss, the loss, and a number that is 0 if the gradients
+    /// are finite.
+    fn once(&self, batch: &[&Tensor], forced: bool) -> Result<(Vec<Tensor>, f32, f32)> {
+        let Whole::Once(replay) = &self.whole else { unreachable!("it was looked at above") };
+        let forced = Tensor::from_bools(&[forced], &[])?;
+        let mut found = replay.run(|slot| match slot {
+            Slot::Forced => Ok(forced.clone()),
+            _ => self.operand(slot, batch, 0, None),
+        })?;
+        let finite = self.scaling.and_then(|_| found.pop()).map_or(Ok(0.0), |finite| number(&finite))?;
+        let loss = number(&found[0])?;
+        Ok((found, loss, finite))
+    }
+
+    /// Returns the error of a step whose loss is not finite: takes the step, looks at the new parameters, and restores the old ones.
+    fn explained(&mut self, batch: &[&Tensor], loss: f32) -> Result<Error> {
+        let present = self.all()?;
+        interruptible(&|| false, || {
+            let looked = self.once(batch, true).and_then(|_| self.unfit(loss, &self.whole.trained(0)?));
+            self.whole.set(&self.context, &present).and(looked)
+        })
+    }
+
+    /// Counts a step, which was skipped if its gradients were not finite.
+    fn count(&mut self, finite: f32) -> Result<()> {
         match &mut self.scaling {
             Some(scaling) if finite != 0.0 => scaling.skip()?,
-            scaling => {
-                scaling.iter_mut().for_each(Scaling::made);
-                let states = new.split_off(1);
-                (self.parameters, self.states) = (new.remove(0), states);
-            }
+            scaling => scaling.iter_mut().for_each(Scaling::made),
         }
         self.step += 1;
         Ok(())
@@ -257,9 +263,14 @@ impl Trainer {
         let Whole::Shards { update, .. } = &self.whole else { unreachable!("it was looked at above") };
         let mut new = update.run(|slot| self.operand(slot, &[], 0, Some(&sum)))?;
         let loss = number(&new.remove(0))?;
-        let finite = self.scaling.map(|_| new.remove(0));
-        self.check(loss, &new[0])?;
-        self.take(finite, new)?;
+        let finite = self.scaling.map_or(Ok(0.0), |_| number(&new.remove(0)))?;
+        if !loss.is_finite() {
+            return Err(self.unfit(loss, &new[0])?);
+        }
+        self.count(finite)?;
+        if finite == 0.0 {
+            self.whole.set(&self.context, &new)?;
+        }
         Ok(loss)
     }
 
@@ -268,18 +279,13 @@ impl Trainer {
         if self.ranks.is_some() { "this rank's part of a batch has" } else { "a batch has" }
     }
 
-    /// Brings a tensor to where the trainer computes.
-    pub(super) fn placed(&self, tensor: &Tensor) -> Result<Tensor> {
-        placed(&self.context, self.device(), tensor)
-    }
-
     /// What an input of a pipeline receives.
     fn operand(&self, slot: &Slot, batch: &[&Tensor], shard: usize, sum: Option<&Tensor>) -> Result<Tensor> {
         match slot {
             Slot::Batch(i) => Ok(batch[*i].clone()),
-            Slot::Parameter(i) => Ok(self.flat.parts(&self.parameters)?.swap_remove(*i)),
-            Slot::Parameters => Ok(self.parameters.clone()),
-            Slot::State(i) => Ok(self.states[*i].clone()),
+            Slot::Parameter(i) => Ok(self.flat.parts(&self.whole.trained(0)?)?.swap_remove(*i)),
+            Slot::Trained(i) => self.whole.trained(*i),
+            Slot::Forced => Tensor::from_bools(&[false], &[]),
             Slot::Sum => sum.cloned().ok_or_else(no_sum),
             Slot::Dropout { number, dims, probability } => {
                 let number = number + ((shard as u32) << 16);
@@ -294,11 +300,8 @@ impl Trainer {
         }
     }
 
-    /// Returns an error if the loss is not finite.
-    fn check(&self, loss: f32, parameters: &Tensor) -> Result<()> {
-        if loss.is_finite() {
-            return Ok(());
-        }
+    /// Returns the error of a step whose loss is not finite, from the parameters that it computed.
+    fn unfit(&self, loss: f32, parameters: &Tensor) -> Result<Error> {
         let step = self.step + 1;
         let mut first = None;
         for (name, tensor) in self.names.iter().zip(self.flat.parts(parameters)?) {
@@ -311,7 +314,8 @@ impl Trainer {
             Some(name) => format!("the first parameter whose new values are not finite is '{name}'"),
             None => "all new parameters are finite".into(),
         };
-        invalid(format!("step {step}: the loss is {loss}; {which}. Nothing has changed"))
+        let text = format!("step {step}: the loss is {loss}; {which}. Nothing has changed");
+        Ok(Error::new(Status::InvalidArgument, text))
     }
 
     /// Returns the further results of the last step; none before the first step.
@@ -361,13 +365,13 @@ impl Trainer {
 
     /// Returns the parameters by name. They are parts of one vector, and reading one of them reads all.
     pub fn parameters(&self) -> Result<Vec<(String, Tensor)>> {
-        self.named(&self.parameters)
+        self.named(&self.whole.trained(0)?)
     }
 
     /// Returns the averages of the parameters by name, if the optimiser keeps them.
     pub fn averages(&self) -> Result<Option<Vec<(String, Tensor)>>> {
         let at = self.optimizer.states().iter().position(|&state| state == "average");
-        at.map(|at| self.named(&self.states[at])).transpose()
+        at.map(|at| self.named(&self.whole.trained(1 + at)?)).transpose()
     }
 
     /// Returns the trained parameters: the averages if the optimiser keeps them, else the parameters.
@@ -378,6 +382,11 @@ impl Trainer {
         })
     }
 
+    /// The parameters and the optimiser's tensors.
+    pub(super) fn all(&self) -> Result<Vec<Tensor>> {
+        (0..=self.optimizer.states().len()).map(|number| self.whole.trained(number)).collect()
+    }
+
     /// The parts of a vector by the parameters' names.
     fn named(&self, whole: &Tensor) -> Result<Vec<(String, Tensor)>> {
         Ok(self.names.iter().cloned().zip(self.flat.parts(whole)?).collect())
@@ -385,7 +394,7 @@ impl Trainer {
 }
 
 /// Brings a tensor to a device. What a step computes from it stays there.
-fn placed(context: &Context, device: &str, tensor: &Tensor) -> Result<Tensor> {
+pub(super) fn placed(context: &Context, device: &str, tensor: &Tensor) -> Result<Tensor> {
     if device == "cpu" { Ok(tensor.clone()) } else { context.to(tensor, device) }
 }
 

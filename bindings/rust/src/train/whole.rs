@@ -6,16 +6,19 @@ use super::network::Network;
 use super::optimizer::Optimizer;
 use super::replay::{Replay, Slot};
 use super::scaling::{scaled, unscaled};
+use super::trainer::placed;
 use super::tree::Nodes;
 use adead_core::pipeline::Value;
 use adead_core::{Attrs, Context, DType, Op, Result, Tensor};
 
-/// How a step is computed. Parameters, gradients and the optimiser's tensors are vectors ([`Flat`]).
+/// How a step is computed, and what it trains. Parameters, gradients and the optimiser's tensors are vectors ([`Flat`]).
 pub(super) enum Whole {
-    /// The loss, the results, with a loss scale whether all gradients are finite, the new parameters and the new states at once.
+    /// The loss, the results, and with a loss scale whether all gradients are finite. The parameters and the optimiser's tensors are
+    /// states, which the step writes over unless the loss or these gradients are not finite.
     Once(Box<Replay>),
-    /// The gradients of each shard with its loss behind them; then, from their sum, the loss and the rest.
-    Shards { gradients: Box<Replay>, update: Box<Replay>, partial: Nodes<Tensor> },
+    /// The gradients of each shard with its loss behind them; then, from their sum, the loss, the finiteness, and the new parameters
+    /// and tensors of the optimiser. The present ones are `trained`.
+    Shards { gradients: Box<Replay>, update: Box<Replay>, partial: Nodes<Tensor>, trained: Vec<Tensor> },
 }
 
 impl Whole {
@@ -28,6 +31,12 @@ impl Whole {
         optimizer: &Optimizer,
         shards: Option<usize>,
     ) -> Result<Whole> {
+        let tensors: Vec<Tensor> = network.parameters.iter().map(|parameter| parameter.tensor.clone()).collect();
+        let mut trained = vec![flat.joined(&tensors)?];
+        let zeros = Tensor::zeros(DType::F32, &[flat.elements()])?;
+        for name in optimizer.states() {
+            trained.push(if name == "average" { trained[0].clone() } else { zeros.clone() });
+        }
         let context = network.pipeline.context().clone();
         let values: Vec<Value> = network.parameters.iter().map(|parameter| parameter.value).collect();
         let scales = network.loss_scale.is_some();
@@ -38,20 +47,34 @@ impl Whole {
         let gradients = network.pipeline.gradients(from, &values)?;
         let parameters = network.pipeline.join_inputs(&flat.ordered(&values))?;
         network.slots.retain(|slot| !matches!(slot, Slot::Parameter(_)));
-        network.slots.push(Slot::Parameters);
         let Network { mut pipeline, mut slots, fixed_gradients, .. } = network;
         let Some(shards) = shards else {
+            pipeline.hold(parameters, &trained[0])?;
+            let tensors = trained[1..].iter().map(|tensor| pipeline.state(tensor)).collect::<Result<Vec<_>>>()?;
             pipeline.output(loss)?;
             results.iter().try_for_each(|&result| pipeline.output(result))?;
             let mut gradients = flat.gather(&mut pipeline, &gradients, &[])?;
+            // NaN unless the loss is finite, and the gradients are.
+            let mut zero = pipeline.op(Op::Sub, &Attrs::DEFAULT, &[Some(loss), Some(loss)])?;
             if scales {
                 let finite = unscaled(&mut pipeline, &mut slots, &mut gradients)?;
                 pipeline.output(finite)?;
+                zero = pipeline.op(Op::Add, &Attrs::DEFAULT, &[Some(zero), Some(finite)])?;
             }
-            let new = optimizer.record(&mut pipeline, &mut slots, flat, parameters, gradients)?;
-            new.iter().try_for_each(|&value| pipeline.output(value))?;
+            let new = optimizer.record(&mut pipeline, &mut slots, flat, [parameters, gradients], &tensors)?;
+            let forced = pipeline.input(DType::Bool, &[])?;
+            slots.push(Slot::Forced);
+            let zero = pipeline.reshape(zero, &[])?;
+            let finite = pipeline.op(Op::Equal, &Attrs::DEFAULT, &[Some(zero), Some(zero)])?;
+            let taken = pipeline.op(Op::Where, &Attrs::DEFAULT, &[forced, forced, finite].map(Some))?;
+            // The last operations, so that nothing can end a step between them.
+            for (old, new) in [parameters].into_iter().chain(tensors).zip(new) {
+                let next = pipeline.op(Op::Where, &Attrs::DEFAULT, &[taken, new, old].map(Some))?;
+                pipeline.assign(old, next)?;
+            }
             return Ok(Whole::Once(Box::new(Replay::new(pipeline, slots)?)));
         };
+        slots.push(Slot::Trained(0));
         let mut all = flat.gather(&mut pipeline, &gradients, &[loss])?;
         if fixed_gradients {
             all = fixed::encode(&mut pipeline, all, flat.elements())?;
@@ -59,7 +82,28 @@ impl Whole {
         pipeline.output(all)?;
         let first = Replay::new(pipeline, slots)?;
         let update = update(&context, flat, optimizer, shards, scales, fixed_gradients)?;
-        Ok(Whole::Shards { gradients: Box::new(first), update: Box::new(update), partial: Nodes::new(0) })
+        let trained = trained.iter().map(|tensor| placed(&context, first.device(), tensor)).collect::<Result<_>>()?;
+        Ok(Whole::Shards { gradients: Box::new(first), update: Box::new(update), partial: Nodes::new(0), trained })
+    }
+
+    /// Returns the parameters (number 0) or a tensor of the optimiser.
+    pub fn trained(&self, number: usize) -> Result<Tensor> {
+        match self {
+            Whole::Once(replay) => replay.state(number),
+            Whole::Shards { trained, .. } => Ok(trained[number].clone()),
+        }
+    }
+
+    /// Replaces the parameters and the optimiser's tensors.
+    pub fn set(&mut self, context: &Context, tensors: &[Tensor]) -> Result<()> {
+        match self {
+            Whole::Once(replay) => tensors.iter().enumerate().try_for_each(|(i, tensor)| replay.set_state(i, tensor)),
+            Whole::Shards { trained, gradients, .. } => {
+                let device = gradients.device();
+                *trained = tensors.iter().map(|tensor| placed(context, device, tensor)).collect::<Result<_>>()?;
+                Ok(())
+            }
+        }
     }
 
     /// Bytes of a step's values.
@@ -89,7 +133,7 @@ fn update(
     scales: bool,
     fixed_gradients: bool,
 ) -> Result<Replay> {
-    let (mut pipeline, mut slots) = (context.pipeline(), vec![Slot::Parameters, Slot::Sum]);
+    let (mut pipeline, mut slots) = (context.pipeline(), vec![Slot::Trained(0), Slot::Sum]);
     let parameters = pipeline.input(DType::F32, &[flat.elements()])?;
     let elements = flat.elements();
     let (mut gradients, loss) = if fixed_gradients {
@@ -110,7 +154,12 @@ fn update(
         let finite = unscaled(&mut pipeline, &mut slots, &mut gradients)?;
         pipeline.output(finite)?;
     }
-    let new = optimizer.record(&mut pipeline, &mut slots, flat, parameters, gradients)?;
+    let mut tensors = Vec::new();
+    for number in 1..=optimizer.states().len() {
+        tensors.push(pipeline.input(DType::F32, &[elements])?);
+        slots.push(Slot::Trained(number));
+    }
+    let new = optimizer.record(&mut pipeline, &mut slots, flat, [parameters, gradients], &tensors)?;
     new.iter().try_for_each(|&value| pipeline.output(value))?;
     Replay::new(pipeline, slots)
 }
