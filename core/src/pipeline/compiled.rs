@@ -220,7 +220,7 @@ impl Compiled {
 
     /// Runs the pipeline and returns its outputs. Runs of a pipeline with states take turns. After an error or an
     /// interruption states may be changed in part, with two exceptions: ids that are an input in host memory are checked before
-    /// anything changes; and on the CPU an interruption changes nothing if only operations that write over states come last. Errors: `invalid_argument` for a wrong number of inputs; `dtype_mismatch` and
+    /// anything changes; and on the CPU an interruption changes nothing if elementwise operations and `where` alone come from the first change on. Errors: `invalid_argument` for a wrong number of inputs; `dtype_mismatch` and
     /// `shape_mismatch` for an input that differs from the recorded one; the errors of operations, such as an id outside a table.
     pub fn run(&self, inputs: &[&Tensor]) -> Result<Vec<Tensor>> {
         self.run_with(inputs, None, false)

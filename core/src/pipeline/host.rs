@@ -153,8 +153,8 @@ impl Host {
             }
             Ok(())
         };
-        // States change all or none where an interruption comes before the first change.
-        let (rest, last) = plan.steps.split_at(plan.unended());
+        // If what changes states is soon done, an interruption comes before it, and changes none.
+        let (rest, last) = plan.steps.split_at(plan.first_change());
         rest.iter().try_for_each(&mut perform)?;
         interrupt::uninterrupted(|| last.iter().try_for_each(perform))?;
         for &(state, node) in &plan.copied {

@@ -3,6 +3,7 @@
 use super::fuse::{Step, steps};
 use super::graph::{Graph, Source};
 use crate::error::{Result, fail};
+use crate::ops::Op;
 
 /// The alignment of values. Every GPU's kernels accept it, and CPU kernels are fast with it.
 const ALIGN: usize = 256;
@@ -221,11 +222,12 @@ impl Arrangement {
         Ok(())
     }
 
-    /// The number of the first step that writes over a state, if all behind it do so too; else the number of steps.
-    pub fn unended(&self) -> usize {
+    /// The first step that writes over a state, if it and all behind it go through their elements once; else the number of steps.
+    pub fn first_change(&self) -> usize {
         let writes = |step: &Step| matches!(self.places[step.result() as usize], Place::State(_));
-        let before = self.steps.iter().rposition(|step| !writes(step)).map_or(0, |last| last + 1);
-        if self.steps[..before].iter().any(writes) { self.steps.len() } else { before }
+        let once = |step: &Step| step.links.iter().all(|link| link.op.is_elementwise() || link.op == Op::Where);
+        let first = self.steps.iter().position(writes).unwrap_or(self.steps.len());
+        if self.steps[first..].iter().all(once) { first } else { self.steps.len() }
     }
 
     /// The number of recorded operations that the steps compute.

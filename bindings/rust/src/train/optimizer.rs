@@ -113,7 +113,8 @@ impl Optimizer {
         numbers.into_iter().map(|number| number as f32).collect()
     }
 
-    /// Records a step from the present parameters, their gradients and the present states. Returns the new parameters and states.
+    /// Records a step from the present parameters, their gradients and the present states. Returns the new parameters and states. With
+    /// `taken`, a bool, the present ones are states of the pipeline, and become the new ones if it is true.
     pub(super) fn record(
         &self,
         pipeline: &mut Pipeline,
@@ -121,8 +122,9 @@ impl Optimizer {
         flat: &Flat,
         [parameters, gradients]: [Value; 2],
         old: &[Value],
+        taken: Option<Value>,
     ) -> Result<Vec<Value>> {
-        let mut to = Step { pipeline, slots };
+        let mut to = Step { pipeline, slots, taken };
         let numbers = (0..self.numbers(1).len()).map(|i| to.input(Slot::Number(i), &[])).collect::<Result<Vec<_>>>()?;
         let gradients = match self.clip_norm {
             Some(most) => to.clip(flat, gradients, most)?,
@@ -130,7 +132,8 @@ impl Optimizer {
         };
         let mut new = self.one(&mut to, parameters, gradients, old, &numbers)?;
         if let (Some(part), Some(&average)) = (self.average, old.last()) {
-            new.push(to.mixed(average, new[0], part)?);
+            let moved = to.mixed(average, new[0], part)?;
+            new.push(to.replaced(average, moved)?);
         }
         Ok(new)
     }
@@ -151,6 +154,7 @@ impl Optimizer {
                 if momentum != 0.0 {
                     let rest = to.scale(old[0], momentum as f32)?;
                     let buffer = to.op(Op::Add, &[rest, g])?;
+                    let buffer = to.replaced(old[0], buffer)?;
                     step = buffer;
                     if nesterov {
                         let ahead = to.scale(buffer, momentum as f32)?;
@@ -159,24 +163,27 @@ impl Optimizer {
                     states.push(buffer);
                 }
                 let step = to.op(Op::Mul, &[step, numbers[0]])?;
-                states.insert(0, to.op(Op::Sub, &[p, step])?);
+                let new = to.op(Op::Sub, &[p, step])?;
+                states.insert(0, to.replaced(p, new)?);
                 Ok(states)
             }
             Rule::Adam { betas: [first, second], eps, .. } => {
                 let mean = to.mixed(old[0], g, first)?;
+                let mean = to.replaced(old[0], mean)?;
                 let squares = to.op(Op::Mul, &[g, g])?;
                 let square = to.mixed(old[1], squares, second)?;
+                let square = to.replaced(old[1], square)?;
                 let root = to.op(Op::Sqrt, &[square])?;
                 let root = to.op(Op::Div, &[root, numbers[1]])?;
                 let eps = to.pipeline.constant(&Tensor::new(&[eps as f32], &[])?)?;
                 let root = to.op(Op::Add, &[root, eps])?;
                 let direction = to.op(Op::Div, &[mean, root])?;
                 let step = to.op(Op::Mul, &[direction, numbers[0]])?;
-                let mut p = to.op(Op::Sub, &[p, step])?;
+                let mut new = to.op(Op::Sub, &[p, step])?;
                 if let Some(&shrinks) = numbers.get(2) {
-                    p = to.op(Op::Mul, &[p, shrinks])?;
+                    new = to.op(Op::Mul, &[new, shrinks])?;
                 }
-                Ok(vec![p, mean, square])
+                Ok(vec![to.replaced(p, new)?, mean, square])
             }
         }
     }
@@ -186,9 +193,18 @@ impl Optimizer {
 struct Step<'a> {
     pipeline: &'a mut Pipeline,
     slots: &'a mut Vec<Slot>,
+    taken: Option<Value>,
 }
 
 impl Step<'_> {
+    /// What becomes of a state. A state is replaced at once, so that its new value needs memory only until then.
+    fn replaced(&mut self, old: Value, new: Value) -> Result<Value> {
+        let Some(taken) = self.taken else { return Ok(new) };
+        let next = self.op(Op::Where, &[taken, new, old])?;
+        self.pipeline.assign(old, next)?;
+        Ok(next)
+    }
+
     fn input(&mut self, slot: Slot, dims: &[usize]) -> Result<Value> {
         self.slots.push(slot);
         self.pipeline.input(DType::F32, dims)

@@ -61,17 +61,13 @@ impl Whole {
                 pipeline.output(finite)?;
                 zero = pipeline.op(Op::Add, &Attrs::DEFAULT, &[Some(zero), Some(finite)])?;
             }
-            let new = optimizer.record(&mut pipeline, &mut slots, flat, [parameters, gradients], &tensors)?;
             let forced = pipeline.input(DType::Bool, &[])?;
             slots.push(Slot::Forced);
             let zero = pipeline.reshape(zero, &[])?;
             let finite = pipeline.op(Op::Equal, &Attrs::DEFAULT, &[Some(zero), Some(zero)])?;
             let taken = pipeline.op(Op::Where, &Attrs::DEFAULT, &[forced, forced, finite].map(Some))?;
-            // The last operations, so that nothing can end a step between them.
-            for (old, new) in [parameters].into_iter().chain(tensors).zip(new) {
-                let next = pipeline.op(Op::Where, &Attrs::DEFAULT, &[taken, new, old].map(Some))?;
-                pipeline.assign(old, next)?;
-            }
+            let given = [parameters, gradients];
+            optimizer.record(&mut pipeline, &mut slots, flat, given, &tensors, Some(taken))?;
             return Ok(Whole::Once(Box::new(Replay::new(pipeline, slots)?)));
         };
         slots.push(Slot::Trained(0));
@@ -159,7 +155,7 @@ fn update(
         tensors.push(pipeline.input(DType::F32, &[elements])?);
         slots.push(Slot::Trained(number));
     }
-    let new = optimizer.record(&mut pipeline, &mut slots, flat, [parameters, gradients], &tensors)?;
+    let new = optimizer.record(&mut pipeline, &mut slots, flat, [parameters, gradients], &tensors, None)?;
     new.iter().try_for_each(|&value| pipeline.output(value))?;
     Replay::new(pipeline, slots)
 }

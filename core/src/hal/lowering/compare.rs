@@ -31,18 +31,18 @@ pub fn select(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()> {
     let mut groups = arguments.n.div_ceil(256 * arguments.m);
     if unit == 4 && inner == 1 && b.address == call.output.address && b.shape == call.output.shape {
         // What is not selected is in place, so a bool that many neighbours have is read once for all of them.
-        arguments.rows = neighbours(call.output.shape, condition, a);
-        if arguments.rows >= SHARED {
-            groups = (arguments.n / arguments.rows).div_ceil(256 / 16);
-        } else {
-            arguments.rows = 0;
+        let neighbours = neighbours(call.output.shape, condition, a);
+        if let Some(rows) = (SHARED..=MOST).rev().find(|&rows| neighbours.is_multiple_of(rows)) {
+            arguments.rows = rows;
+            groups = (arguments.n / rows).div_ceil(256 / 16);
         }
     }
     dispatch(encoder, &[SELECT, unit, 0], &arguments, groups)
 }
 
-/// The fewest neighbours whose bool 16 threads read once.
+/// The fewest and the most neighbours whose bool 16 threads read once.
 const SHARED: u32 = 16;
+const MOST: u32 = 256;
 
 /// Returns how many neighbours of the result have one bool and are contiguous in `a`.
 fn neighbours(shape: &Shape, condition: Operand<'_>, a: Operand<'_>) -> u32 {
