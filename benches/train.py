@@ -10,6 +10,7 @@ milliseconds per step, medians over the rounds, and the median of the rounds' ra
 """
 
 import argparse
+import gc
 import statistics
 import time
 
@@ -117,6 +118,37 @@ def seconds(step, least):
     return (time.perf_counter() - begin) / count
 
 
+def trainer_of(options, model, given):
+    how = {"device": options.device, "threads": options.threads, "precision": options.precision}
+    return Trainer(model, ADAMW, seed=7, **how, **given)
+
+
+def memory(options):
+    """Both libraries' GPU memory during training, with what they keep for the next step: by the driver's count for adead, and
+    PyTorch's own count of what it reserves. Neither includes CUDA's context."""
+    print(f"{'network':<30}  adead MiB  PyTorch MiB  ratio")
+    torch.zeros(1, device="cuda")
+    for case, (model, given, build, data) in cases().items():
+        if options.only not in case:
+            continue
+        gc.collect()
+        torch.cuda.empty_cache()
+        before = torch.cuda.mem_get_info()[0]
+        trainer = trainer_of(options, model, given)
+        for _ in range(4):
+            trainer.step(*data)
+        own = before - torch.cuda.mem_get_info()[0]
+        trainer.close()
+        torch.cuda.reset_peak_memory_stats()
+        step = step_of_torch(build, data, "cuda", options.compile)
+        for _ in range(4):
+            step()
+        torch.cuda.synchronize()
+        theirs = torch.cuda.max_memory_reserved()
+        print(f"{case:<30}  {own / 2**20:9.0f}  {theirs / 2**20:11.0f}  {theirs / own:5.2f}", flush=True)
+        del step
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cpu")
@@ -126,6 +158,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=0.5)
     parser.add_argument("--compile", action="store_true")
     parser.add_argument("--precision", default="f32")
+    parser.add_argument("--memory", action="store_true", help="measure the GPU memory of a step instead of its time")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
@@ -133,13 +166,13 @@ def main():
     how = "compiled" if options.compile else "eager"
     name = torch.cuda.get_device_name() if where == "cuda" else f"CPU, {options.threads} threads"
     print(f"{name}, PyTorch {torch.__version__} {how}, adead {options.precision}")
+    if options.memory:
+        return memory(options)
     print(f"{'network':<30}  adead ms  PyTorch ms  ratio")
     for case, (model, given, build, data) in cases().items():
         if options.only not in case:
             continue
-        trainer = Trainer(
-            model, ADAMW, device=options.device, threads=options.threads, precision=options.precision, seed=7, **given
-        )
+        trainer = trainer_of(options, model, given)
         steps = (lambda net=trainer, data=data: net.step(*data)), step_of_torch(build, data, where, options.compile)
         for step in steps:
             seconds(step, options.seconds)

@@ -418,3 +418,27 @@ fn a_transformer_block() {
         same(&compiled.run(&inputs).unwrap(), &[expected], "a transformer block");
     }
 }
+
+/// So many values are placed in the order of their steps.
+#[test]
+fn very_many_values() {
+    let context = Context::open("cpu").unwrap();
+    let mut pipeline = context.pipeline();
+    let x = pipeline.input(DType::F32, &[2, 2]).unwrap();
+    let (mut turned, mut sum) = (x, x);
+    for step in 0..9000 {
+        turned = pipeline.op(Op::Transpose, &Attrs::default(), &[Some(turned)]).unwrap();
+        if step % 1000 == 0 {
+            // Lives for a thousand steps.
+            sum = pipeline.op(Op::Matmul, &Attrs::default(), &[Some(sum), Some(turned)]).unwrap();
+        }
+    }
+    let last = pipeline.op(Op::Sub, &Attrs::default(), &[Some(sum), Some(turned)]).unwrap();
+    pipeline.output(last).unwrap();
+    let compiled = pipeline.compile().unwrap();
+    assert!(compiled.steps() > 9000);
+    // A symmetric permutation, whose tenth power is 1.
+    let x = Tensor::new(&[0.0f32, 1.0, 1.0, 0.0], &[2, 2]).unwrap();
+    assert_eq!(compiled.run(&[&x]).unwrap()[0].as_slice::<f32>().unwrap(), [1.0, -1.0, -1.0, 1.0]);
+    assert!(compiled.memory() <= 8 * 256, "{}", compiled.memory());
+}

@@ -12,7 +12,7 @@ use std::fmt;
 /// Bytes of the first block that a pool asks for.
 pub(crate) const FIRST_BLOCK: usize = 8 << 20;
 /// Bytes at which blocks stop growing.
-pub(crate) const LARGEST_BLOCK: usize = 256 << 20;
+pub(crate) const LARGEST_BLOCK: usize = 64 << 20;
 /// Offsets and sizes of parts are multiples of this many bytes: no GPU requires more.
 pub(crate) const GRAIN: usize = 256;
 

@@ -4,6 +4,7 @@ use super::fuse::{Step, steps};
 use super::graph::{Graph, Source};
 use crate::error::{Result, fail};
 use crate::ops::Op;
+use std::cmp::Reverse;
 
 /// The alignment of values. Every GPU's kernels accept it, and CPU kernels are fast with it.
 const ALIGN: usize = 256;
@@ -45,10 +46,15 @@ pub(super) struct Arrangement {
     pub values: usize,
 }
 
-/// A part of the block that is in use.
+/// The most values that are placed by their sizes.
+const MANY: usize = 1 << 13;
+
+/// A part of the block.
 struct Part {
     begin: usize,
     end: usize,
+    /// The step that writes it.
+    made: usize,
     /// The last step that reads it.
     last: usize,
 }
@@ -138,7 +144,7 @@ impl Arrangement {
             && first.operands.iter().flatten().filter(|&node| of_state(node)).all(exact)
     }
 
-    /// Places the other values, each in the first gap that is large enough.
+    /// Places the other values, each in the first gap that is large enough among those that live at the same time.
     fn place_rest(&mut self, all: bool) {
         let count = self.steps.len();
         // By node: the last step that reads it. Outputs are read after the last step.
@@ -150,20 +156,24 @@ impl Arrangement {
         }
         self.computed.iter().for_each(|&node| last[node as usize] = count);
         self.copied.iter().for_each(|&(_, node)| last[self.graph.root(node) as usize] = count);
-        let mut parts: Vec<Part> = Vec::new();
+        let mut values = Vec::new();
         if all {
             // All inputs are written before the first step, so none of them may share memory.
-            for i in 0..self.graph.inputs.len() {
-                let node = self.graph.inputs[i];
-                self.place(node, &mut parts, last[node as usize]);
-            }
+            values.extend(self.graph.inputs.iter().map(|&node| (node, 0)));
         }
-        for i in 0..count {
-            let node = self.steps[i].result();
-            if self.places[node as usize] == Place::None {
-                parts.retain(|part| part.last >= i);
-                self.place(node, &mut parts, last[node as usize]);
+        values.extend(self.steps.iter().enumerate().map(|(i, step)| (step.result(), i)));
+        values.retain(|&(node, _)| self.places[node as usize] == Place::None);
+        // The largest first: smaller ones fit between them. Of very many values, which would take too long, the first comes first.
+        let by_size = values.len() <= MANY;
+        if by_size {
+            values.sort_by_key(|&(node, _)| Reverse(self.graph.meta(node).bytes()));
+        }
+        let mut parts: Vec<Part> = Vec::new();
+        for (node, made) in values {
+            if !by_size {
+                parts.retain(|part| part.last >= made);
             }
+            self.place(node, &mut parts, made, last[node as usize].max(made));
         }
     }
 
@@ -180,20 +190,20 @@ impl Arrangement {
         ends
     }
 
-    /// Places a node in the first gap between the parts in use, which are sorted.
-    fn place(&mut self, node: u32, parts: &mut Vec<Part>, last: usize) {
+    /// Places a node, which lives from step `made` to step `last`, in the first gap between parts that do too. The parts are sorted.
+    fn place(&mut self, node: u32, parts: &mut Vec<Part>, made: usize, last: usize) {
         // A program file may claim any sizes, so their sum may overflow a usize.
         let bytes = self.graph.meta(node).bytes().max(1).checked_next_multiple_of(ALIGN).unwrap_or(usize::MAX);
-        let (mut begin, mut at) = (0usize, parts.len());
-        for (i, part) in parts.iter().enumerate() {
+        let mut begin = 0usize;
+        for part in parts.iter().filter(|part| part.last >= made && part.made <= last) {
             if part.begin >= begin.saturating_add(bytes) {
-                at = i;
                 break;
             }
             begin = begin.max(part.end);
         }
+        let at = parts.partition_point(|part| part.begin < begin);
         let end = begin.saturating_add(bytes);
-        parts.insert(at, Part { begin, end, last });
+        parts.insert(at, Part { begin, end, made, last });
         self.places[node as usize] = Place::Block(begin);
         self.block = self.block.max(end);
         self.values = self.values.saturating_add(bytes);
