@@ -8,6 +8,9 @@ export * from './tensor'
 
 declare module './native' {
   interface Context extends ContextOperations {}
-  interface Pipeline extends PipelineOperations, PipelineRuns {}
+  interface Pipeline extends PipelineOperations, PipelineRuns {
+    /** Runs a function, which records. No gradient passes through what it records. Returns what it returns. */
+    noGrad<T>(record: () => T): T
+  }
   interface Compiled extends CompiledRuns {}
 }

@@ -24,7 +24,7 @@ extend(Tensor, statics)
 extend(native.Context.prototype, operations.context)
 extend(native.Pipeline.prototype, operations.pipeline)
 // Methods that continue from a value return the pipeline, as its operations do.
-for (const key of ['input', 'constant', 'reshape', 'detach', 'switch', 'output']) {
+for (const key of ['input', 'constant', 'reshape', 'detach', 'hook', 'switch', 'output']) {
   const original = native.Pipeline.prototype[key]
   const chained = {
     [key](...args) {
@@ -34,6 +34,18 @@ for (const key of ['input', 'constant', 'reshape', 'detach', 'switch', 'output']
   }
   extend(native.Pipeline.prototype, chained)
 }
+
+extend(native.Pipeline.prototype, {
+  noGrad(record) {
+    if (typeof record !== 'function') throw new AdeadError('noGrad takes a function', 'invalid_argument', 1)
+    const before = this.setGradEnabled(false)
+    try {
+      return record()
+    } finally {
+      this.setGradEnabled(before)
+    }
+  },
+})
 
 // Makes a promise reject with an error in its arguments, instead of throwing it.
 const rejecting = (original) =>

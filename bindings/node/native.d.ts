@@ -375,6 +375,13 @@ export declare class Pipeline {
   reshape(dims: readonly number[]): this
   /** Makes a value with the same elements as the current one. No gradient passes through it. */
   detach(): this
+  /** Sets whether gradients pass through what is recorded from now on, as they do at first. Returns what was set before. */
+  setGradEnabled(enabled: boolean): boolean
+  /**
+   * Calls `hook` when `gradients` has recorded the gradient of the current value. It receives the gradient, which is then also the
+   * current value, and returns what takes its place, or undefined.
+   */
+  hook(hook: (gradient: Value) => Value | undefined | void): this
   /**
    * Records the gradients of the current value, which must have one element, such as a loss, with respect to values of this pipeline.
    * The current value does not change. https://adead.github.io/adead/training.html gives the rule of each operation.

@@ -6,15 +6,16 @@ use crate::options::read;
 use crate::run::{operation, optional_signal};
 use crate::tensor::{Value as Given, dtype, tensor_of};
 use adead::{Attrs, Meta, Op, Result, Tensor, pipeline};
-use adead_node_support::args::{Dims, List, Of, Text, named};
+use adead_node_support::args::{Dims, Flag, List, Of, Text, named};
 use adead_node_support::error::{fail, guard, refused};
 use adead_node_support::task::{Job, promise_with};
-use napi::bindgen_prelude::{AsyncTask, FromNapiValue, Unknown};
-use napi::{Env, JsValue, sys};
+use napi::bindgen_prelude::{AsyncTask, FnArgs, FromNapiValue, Function, FunctionRef, Unknown};
+use napi::{Env, JsValue, ValueType, sys};
 use napi_derive::napi;
 use smallvec::SmallVec;
 use std::cell::RefCell;
 use std::ptr::null_mut;
+use std::rc::Rc;
 
 /// Returns the dimensions of a value.
 pub fn dims(meta: &Meta) -> Vec<f64> {
@@ -90,7 +91,12 @@ struct State {
     value: Option<pipeline::Value>,
     /// Whether `output` has been called.
     named: bool,
+    /// What to call for the gradients of values.
+    hooks: Vec<(pipeline::Value, Rc<Hook>)>,
 }
+
+/// A function of a gradient, which returns what takes its place, or nothing.
+type Hook = FunctionRef<FnArgs<(Value,)>, Option<Of<Value>>>;
 
 impl State {
     fn current(&self) -> Result<pipeline::Value> {
@@ -104,7 +110,9 @@ impl State {
 impl Pipeline {
     /// Begins a pipeline without operations.
     pub fn new(context: &adead::Context) -> Pipeline {
-        Pipeline { state: RefCell::new(State { pipeline: context.pipeline(), value: None, named: false }) }
+        Pipeline {
+            state: RefCell::new(State { pipeline: context.pipeline(), value: None, named: false, hooks: Vec::new() }),
+        }
     }
 
     /// Makes the result of `next` the current value. `next` runs no JavaScript, so the state is not borrowed twice.
@@ -159,16 +167,69 @@ impl Pipeline {
         self.advance(env, |state| state.pipeline.detach(state.current()?))
     }
 
+    /// Sets whether gradients pass through what is recorded from now on, as they do at first. Returns what was set before.
+    #[napi(ts_args_type = "enabled: boolean")]
+    pub fn set_grad_enabled(&self, env: Env, enabled: Flag) -> napi::Result<bool> {
+        guard(env, || Ok(self.state.borrow_mut().pipeline.set_grad_enabled(enabled.0)))
+    }
+
+    /// Calls `hook` when `gradients` has recorded the gradient of the current value. It receives the gradient, which is then also the
+    /// current value, and returns what takes its place, or undefined.
+    #[napi(ts_args_type = "hook: (gradient: Value) => Value | undefined | void", ts_return_type = "this")]
+    pub fn hook(&self, env: Env, hook: Unknown<'_>) -> napi::Result<()> {
+        if hook.get_type()? != ValueType::Function {
+            return Err(refused(env.raw(), &format!("hook must be a function, not {}", named(env.raw(), hook.raw()))));
+        }
+        // SAFETY: it is a function of this environment.
+        let hook = unsafe { Function::<FnArgs<(Value,)>, Option<Of<Value>>>::from_napi_value(env.raw(), hook.raw()) }?;
+        let hook = Rc::new(hook.create_ref()?);
+        self.advance(env, |state| {
+            let value = state.current()?;
+            state.hooks.push((value, hook));
+            Ok(value)
+        })
+    }
+
     /// Records the gradients of the current value, which must have one element, such as a loss, with respect to values of this pipeline.
     /// The current value does not change. https://adead.github.io/adead/training.html gives the rule of each operation.
     #[napi(ts_args_type = "values: readonly Value[]", ts_return_type = "Array<Value>")]
     pub fn gradients(&self, env: Env, values: List<Of<Value>>) -> napi::Result<Vec<Value>> {
-        guard(env, || {
+        let by: Vec<pipeline::Value> = values.0.iter().map(|value| value.inner).collect();
+        let mut thrown = None;
+        let found = guard(env, || {
+            let (mut pipeline, loss, named, hooks) = {
+                let state = &mut *self.state.borrow_mut();
+                let loss = state.current()?;
+                let empty = state.pipeline.context().pipeline();
+                (std::mem::replace(&mut state.pipeline, empty), loss, state.named, state.hooks.clone())
+            };
+            let hooked: Vec<pipeline::Value> = hooks.iter().map(|(value, _)| *value).collect();
+            // A hook records into this object's pipeline, so the pipeline is back in it meanwhile.
+            let found = pipeline.gradients_with(loss, &by, &hooked, &mut |pipeline, number, gradient| {
+                let given = Value { inner: gradient, meta: pipeline.meta(gradient)? };
+                {
+                    let state = &mut *self.state.borrow_mut();
+                    std::mem::swap(&mut state.pipeline, pipeline);
+                    state.value = Some(gradient);
+                }
+                let returned = hooks[number].1.borrow_back(&env).and_then(|hook| hook.call((given,).into()));
+                std::mem::swap(&mut self.state.borrow_mut().pipeline, pipeline);
+                match returned {
+                    Ok(found) => Ok(found.map_or(gradient, |found| found.inner)),
+                    Err(error) => {
+                        thrown = Some(error);
+                        fail!(InvalidArgument, "a hook threw an exception")
+                    }
+                }
+            });
             let state = &mut *self.state.borrow_mut();
-            let by: Vec<pipeline::Value> = values.0.iter().map(|value| value.inner).collect();
-            let gradients = state.pipeline.gradients(state.current()?, &by)?;
-            gradients.into_iter().map(|inner| Ok(Value { inner, meta: state.pipeline.meta(inner)? })).collect()
-        })
+            (state.pipeline, state.value, state.named) = (pipeline, Some(loss), named);
+            found?.into_iter().map(|inner| Ok(Value { inner, meta: state.pipeline.meta(inner)? })).collect()
+        });
+        match thrown {
+            Some(error) => Err(error),
+            None => found,
+        }
     }
 
     /// Makes an earlier value of this pipeline the current value.

@@ -264,6 +264,46 @@ test('gradients are values of the pipeline', () => {
   throws('invalid_argument', /./, () => p.gradients([5]))
 })
 
+test('no gradient passes through what is recorded without', () => {
+  const p = context.pipeline().input([2])
+  const x = p.value
+  const weights = p.noGrad(() => p.noGrad(() => p.scale({ alpha: 2 }).value))
+  assert.equal(p.setGradEnabled(true), true)
+  const [slope] = p.switch(weights).mul(x).sum({ axis: 'all' }).gradients([x])
+  const found = p.switch(slope).scale({ alpha: 1 }).compile().run(new Tensor(Float32Array.of(1, 3), [2]))
+  same(found, new Tensor(Float32Array.of(2, 6), [2]))
+  assert.throws(() => p.noGrad(() => { throw new RangeError('mine') }), RangeError)
+  assert.equal(p.setGradEnabled(true), true)
+})
+
+test('hooks replace gradients', () => {
+  const p = context.pipeline().input([2])
+  const x = p.value
+  const seen = []
+  p.scale({ alpha: 4 }).hook((gradient) => {
+    seen.push(gradient.dims)
+    return p.scale({ alpha: 0.5 }).value
+  })
+  const loss = p.hook(() => {}).sum({ axis: 'all' }).value
+  const [slope] = p.gradients([x])
+  assert.deepEqual([seen, p.value.dims], [[[2]], loss.dims])
+  const given = new Tensor(Float32Array.of(1, 3), [2])
+  same(p.switch(slope).scale({ alpha: 1 }).compile().run(given), new Tensor(Float32Array.of(2, 2), [2]))
+  let q = p
+  for (const [hook, text] of [
+    [() => { throw new RangeError('mine') }, /mine/],
+    [() => 7, /Value/],
+    [() => q.sum({ axis: 'all' }).value, /hook 0 returned/],
+  ]) {
+    q = context.pipeline().input([2])
+    const x = q.value
+    q.scale({ alpha: 4 }).hook(hook).sum({ axis: 'all' })
+    assert.throws(() => q.gradients([x]), text)
+    // The failed call left the pipeline as it was.
+    same(q.compile().run(given), new Tensor(Float32Array.of(16), []))
+  }
+})
+
 test('promises share a compiled pipeline', async () => {
   const w = floats(70, 70)
   const compiled = context.pipeline().input([3, 70]).matmul(w).relu().matmul(w).compile()

@@ -64,6 +64,7 @@ fn _adead(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<stream::PyDownload>()?;
     module.add_class::<stream::PyRecording>()?;
     module.add_class::<pipeline::PyPipeline>()?;
+    module.add_class::<pipeline::PyNoGrad>()?;
     module.add_class::<pipeline::PyValue>()?;
     module.add_class::<pipeline::PyCompiled>()?;
     module.add_class::<profile::PySession>()?;

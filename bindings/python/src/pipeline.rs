@@ -9,12 +9,12 @@ use crate::operations::Objects;
 use crate::tensor::PyTensor;
 use crate::values;
 use adead::pipeline::{CacheUse, Compiled, Operand, Pipeline, Value};
-use adead::{Attrs, Context, DType, Meta, Op, Tensor};
+use adead::{Attrs, Context, DType, Error, Meta, Op, Status, Tensor};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use smallvec::SmallVec;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A value of a pipeline: an input, a constant or the result of an operation. `Pipeline.value` is one.
 #[pyclass(frozen, module = "adead", name = "Value")]
@@ -42,6 +42,29 @@ impl PyValue {
     }
 }
 
+/// What `Pipeline.no_grad` returns.
+#[pyclass(frozen, module = "adead", name = "NoGrad")]
+pub struct PyNoGrad {
+    pipeline: Py<PyPipeline>,
+    /// By the blocks that are open: what was set before.
+    before: Mutex<Vec<bool>>,
+}
+
+#[pymethods]
+impl PyNoGrad {
+    fn __enter__(&self) {
+        let before = self.pipeline.get().set_grad_enabled(false);
+        self.before.lock().unwrap_or_else(PoisonError::into_inner).push(before);
+    }
+
+    #[pyo3(signature = (*_args))]
+    fn __exit__(&self, _args: &Bound<'_, PyTuple>) {
+        if let Some(before) = self.before.lock().unwrap_or_else(PoisonError::into_inner).pop() {
+            self.pipeline.get().set_grad_enabled(before);
+        }
+    }
+}
+
 /// Records operations, to be run as a whole. Make one with `Context.pipeline`.
 ///
 /// Each operation is a method with the parameters of the context's method. Each call takes the previous result as its first
@@ -56,6 +79,8 @@ struct State {
     value: Option<Value>,
     /// Whether `output` was called.
     named: bool,
+    /// What to call for the gradients of values.
+    hooks: Vec<(Value, Arc<Py<PyAny>>)>,
 }
 
 impl State {
@@ -70,7 +95,7 @@ impl State {
 impl PyPipeline {
     /// Makes an empty pipeline.
     pub fn new(ctx: &Context) -> PyPipeline {
-        PyPipeline(Mutex::new(State { pipeline: ctx.pipeline(), value: None, named: false }))
+        PyPipeline(Mutex::new(State { pipeline: ctx.pipeline(), value: None, named: false, hooks: Vec::new() }))
     }
 
     /// Locks the state. No Python code runs while it is locked.
@@ -196,16 +221,65 @@ impl PyPipeline {
         Ok(slf)
     }
 
+    /// Sets whether gradients pass through what is recorded from now on, as they do at first. Returns what was set before. `no_grad`
+    /// sets and restores it.
+    fn set_grad_enabled(&self, enabled: bool) -> bool {
+        self.lock().pipeline.set_grad_enabled(enabled)
+    }
+
+    /// In a `with` block: no gradient passes through what is recorded in it.
+    fn no_grad(slf: Bound<'_, PyPipeline>) -> PyNoGrad {
+        PyNoGrad { pipeline: slf.unbind(), before: Mutex::new(Vec::new()) }
+    }
+
+    /// Calls `function` when `gradients` has recorded the gradient of the current value. It receives the gradient, which is then also the
+    /// current value, and returns what takes its place, or None.
+    fn hook(slf: Bound<'_, PyPipeline>, function: Py<PyAny>) -> Result<Bound<'_, PyPipeline>> {
+        {
+            let mut state = slf.get().lock();
+            let value = state.current()?;
+            state.hooks.push((value, Arc::new(function)));
+        }
+        Ok(slf)
+    }
+
     /// Records the gradients of the current value, which must have one element, such as a loss, with respect to values of this pipeline.
     /// Returns them in a list. The current value does not change. docs/training.md gives the rule of each operation.
     fn gradients<'py>(&self, py: Python<'py>, values: Vec<Bound<'py, PyValue>>) -> Result<Vec<Bound<'py, PyValue>>> {
         let by: Vec<Value> = values.iter().map(|value| value.get().value).collect();
-        let found = {
+        let (mut pipeline, loss, named, hooks) = {
             let mut state = self.lock();
             let loss = state.current()?;
-            let gradients = state.pipeline.gradients(loss, &by)?;
+            let empty = state.pipeline.context().pipeline();
+            (std::mem::replace(&mut state.pipeline, empty), loss, state.named, state.hooks.clone())
+        };
+        let hooked: Vec<Value> = hooks.iter().map(|(value, _)| *value).collect();
+        let mut raised = None;
+        // A hook records into this object's pipeline, so the pipeline is back in it meanwhile.
+        let found = pipeline.gradients_with(loss, &by, &hooked, &mut |pipeline, number, gradient| {
+            let given = PyValue { value: gradient, meta: pipeline.meta(gradient)? };
+            {
+                let mut state = self.lock();
+                std::mem::swap(&mut state.pipeline, pipeline);
+                state.value = Some(gradient);
+            }
+            let returned = hooks[number].1.call1(py, (given,)).and_then(|found| {
+                Ok(found.extract::<Option<Bound<'_, PyValue>>>(py)?.map_or(gradient, |found| found.get().value))
+            });
+            std::mem::swap(&mut self.lock().pipeline, pipeline);
+            returned.map_err(|error| {
+                raised = Some(error);
+                Error::new(Status::InvalidArgument, "a hook raised an exception".to_owned())
+            })
+        });
+        let found = {
+            let mut state = self.lock();
+            (state.pipeline, state.value, state.named) = (pipeline, Some(loss), named);
+            if let Some(error) = raised {
+                return Err(error.into());
+            }
             let described = |value| Ok(PyValue { value, meta: state.pipeline.meta(value)? });
-            gradients.into_iter().map(described).collect::<Result<Vec<_>>>()?
+            found?.into_iter().map(described).collect::<Result<Vec<_>>>()?
         };
         Ok(found.into_iter().map(|value| Bound::new(py, value)).collect::<PyResult<_>>()?)
     }

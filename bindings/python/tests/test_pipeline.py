@@ -269,6 +269,53 @@ def test_gradients(ctx):
         ctx.pipeline().input(()).gradients([x])
 
 
+def test_no_grad(ctx):
+    p = ctx.pipeline().input((2,))
+    x = p.value
+    with p.no_grad():
+        with p.no_grad():
+            p.mul(x)
+        weights = p.scale(2.0).value
+        assert p.set_grad_enabled(False) is False
+    (slope,) = p.switch(weights).mul(x).sum(axis="all").gradients([x])
+    assert p.switch(slope).scale(1.0).compile().run(adead.Tensor([1.0, 3.0])).tolist() == [2.0, 18.0]
+    assert p.set_grad_enabled(True) is True
+
+
+def test_hooks(ctx):
+    p = ctx.pipeline().input((2,))
+    x = p.value
+    seen = []
+
+    def halved(gradient):
+        seen.append(gradient.shape)
+        return p.scale(0.5).value
+
+    loss = p.scale(4.0).hook(halved).hook(lambda gradient: None).sum(axis="all").value
+    (slope,) = p.gradients([x])
+    assert seen == [(2,)] and p.value.shape == loss.shape
+    assert p.switch(slope).scale(1.0).compile().run(adead.Tensor([1.0, 3.0])).tolist() == [2.0, 2.0]
+
+    def wrong(gradient):
+        raise KeyError("mine")
+
+    def summed(gradient):
+        return q.sum(axis="all").value
+
+    for hook, error, text in [
+        (wrong, KeyError, "mine"),
+        (lambda gradient: 7, TypeError, "Value"),
+        (summed, adead.ShapeMismatchError, "hook 0 returned"),
+    ]:
+        q = ctx.pipeline().input((2,))
+        x = q.value
+        q.scale(4.0).hook(hook).sum(axis="all")
+        with pytest.raises(error, match=text):
+            q.gradients([x])
+        # The failed call left the pipeline as it was.
+        assert q.compile().run(adead.Tensor([1.0, 3.0])).item() == 16.0
+
+
 def test_a_layer_learns(ctx):
     """Least squares in a compiled loop, as a user writes it."""
     rng = numpy.random.default_rng(1)

@@ -23,6 +23,9 @@ use pieces::Given;
 use recorder::Recorder;
 use rules::Step;
 
+/// What [`Pipeline::gradients_with`] calls.
+pub type Hook<'a> = dyn FnMut(&mut Pipeline, usize, Value) -> Result<Value> + 'a;
+
 impl Pipeline {
     /// Returns a value with the same elements that no gradient passes through.
     pub fn detach(&mut self, value: Value) -> Result<Value> {
@@ -31,6 +34,27 @@ impl Pipeline {
         let node = self.node(detached)?;
         self.detached.push(node);
         Ok(detached)
+    }
+
+    /// Sets whether gradients pass through what is recorded from now on, as they do at first. Returns what was set before.
+    ///
+    /// ```
+    /// use adead_core::{Context, DType, Op};
+    ///
+    /// let mut pipeline = Context::open("cpu")?.pipeline();
+    /// let x = pipeline.input(DType::F32, &[])?;
+    /// pipeline.set_grad_enabled(false);
+    /// let constant = pipeline.op(Op::Mul, &Default::default(), &[Some(x), Some(x)])?;
+    /// pipeline.set_grad_enabled(true);
+    /// let product = pipeline.op(Op::Mul, &Default::default(), &[Some(constant), Some(x)])?;
+    /// let gradient = pipeline.gradients(product, &[x])?;
+    /// pipeline.output(gradient[0])?;
+    /// let two = adead_core::Tensor::new(&[2.0f32], &[])?;
+    /// assert_eq!(pipeline.compile()?.run(&[&two])?[0].as_slice::<f32>()?, [4.0]);
+    /// # Ok::<(), adead_core::Error>(())
+    /// ```
+    pub fn set_grad_enabled(&mut self, enabled: bool) -> bool {
+        !std::mem::replace(&mut self.no_grad, !enabled)
     }
 
     /// Whether `of` depends on a value in a way that has a gradient.
@@ -49,16 +73,48 @@ impl Pipeline {
     /// `invalid_argument` if `of` does not depend on a value in a way that has a gradient, `unsupported` for an operand whose
     /// gradient this version does not compute. After an error the pipeline has the operations that it had before.
     pub fn gradients(&mut self, of: Value, by: &[Value]) -> Result<Vec<Value>> {
-        let (before, detached) = (self.graph.nodes.len(), self.detached.len());
-        let found = self.backward(of, by);
+        self.gradients_with(of, by, &[], &mut |_, _, gradient| Ok(gradient))
+    }
+
+    /// Records gradients like [`Pipeline::gradients`]. When the gradient of one of the values `hooked` is recorded, `hook` receives the
+    /// pipeline, the value's number among them and its gradient, and returns what takes the gradient's place, of the same shape and
+    /// dtype. Values on which no gradient depends have no call.
+    ///
+    /// ```
+    /// use adead_core::{Attrs, Context, DType, Op};
+    ///
+    /// let mut pipeline = Context::open("cpu")?.pipeline();
+    /// let x = pipeline.input(DType::F32, &[])?;
+    /// let square = pipeline.op(Op::Mul, &Default::default(), &[Some(x), Some(x)])?;
+    /// let gradient = pipeline.gradients_with(square, &[x], &[x], &mut |pipeline, _, gradient| {
+    ///     let attrs = Attrs { min: -1.0, max: 1.0, ..Attrs::DEFAULT };
+    ///     pipeline.op(Op::Clamp, &attrs, &[Some(gradient)])
+    /// })?;
+    /// pipeline.output(gradient[0])?;
+    /// let three = adead_core::Tensor::new(&[3.0f32], &[])?;
+    /// assert_eq!(pipeline.compile()?.run(&[&three])?[0].as_slice::<f32>()?, [1.0]);
+    /// # Ok::<(), adead_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Pipeline::gradients`] and of `hook`; `shape_mismatch` and `dtype_mismatch` for what it returns.
+    pub fn gradients_with(
+        &mut self,
+        of: Value,
+        by: &[Value],
+        hooked: &[Value],
+        hook: &mut Hook<'_>,
+    ) -> Result<Vec<Value>> {
+        let before = self.clone();
+        let found = self.backward(of, by, hooked, hook);
         if found.is_err() {
-            self.graph.nodes.truncate(before);
-            self.detached.truncate(detached);
+            *self = before;
         }
         found
     }
 
-    fn backward(&mut self, of: Value, by: &[Value]) -> Result<Vec<Value>> {
+    fn backward(&mut self, of: Value, by: &[Value], hooked: &[Value], hook: &mut Hook<'_>) -> Result<Vec<Value>> {
+        let hooked = hooked.iter().map(|&value| self.node(value)).collect::<Result<Vec<_>>>()?;
         let meta = self.meta(of)?;
         if meta.shape.elements() != 1 {
             fail!(ShapeMismatch, "gradients: the value is {}; it must have one element, as a loss does", meta.shape);
@@ -86,11 +142,22 @@ impl Pipeline {
                 continue;
             }
             let shape = recorder.0.graph.meta(node).shape;
-            let gradient = pieces::gradient(&mut recorder, &shape, &own)?;
+            let mut gradient = pieces::gradient(&mut recorder, &shape, &own)?;
+            for (number, _) in hooked.iter().enumerate().filter(|&(_, &own)| own == node) {
+                let (expected, found) = (recorder.0.meta(gradient)?, hook(recorder.0, number, gradient)?);
+                let own = recorder.0.meta(found)?;
+                if own.dtype != expected.dtype {
+                    fail!(DtypeMismatch, "hook {number} returned {}; the gradient is {}", own.dtype, expected.dtype);
+                }
+                if own.shape != expected.shape {
+                    fail!(ShapeMismatch, "hook {number} returned {}; the gradient is {}", own.shape, expected.shape);
+                }
+                gradient = found;
+            }
             gradients[node as usize] = Some(gradient);
             stands.enter(recorder.0, node)?;
             let parts: Vec<(u32, Given)> = match &recorder.0.graph.nodes[node as usize].source {
-                _ if recorder.0.detached.contains(&node) => continue,
+                _ if recorder.0.is_detached(node) => continue,
                 Source::Input | Source::Constant(_) | Source::State(_) | Source::Held => continue,
                 Source::Reshape(from) => {
                     let from = *from;
@@ -145,13 +212,18 @@ impl Pipeline {
         found.collect()
     }
 
+    /// Whether no gradient passes through a node.
+    fn is_detached(&self, node: u32) -> bool {
+        self.detached.binary_search(&node).is_ok()
+    }
+
     /// By node up to the loss: whether it is one of the targets or depends on one.
     fn needed(&self, last: u32, targets: &[u32]) -> Vec<bool> {
         let mut needed = vec![false; last as usize + 1];
         for node in 0..=last {
             let depends = match &self.graph.nodes[node as usize].source {
                 _ if targets.contains(&node) => true,
-                _ if self.detached.contains(&node) => false,
+                _ if self.is_detached(node) => false,
                 Source::Input | Source::Constant(_) | Source::State(_) | Source::Held => false,
                 Source::Reshape(from) | Source::Rows(from, _) => needed[*from as usize],
                 Source::Op(op, _, operands) => {

@@ -110,7 +110,7 @@ impl Stands {
             }
             let value = pipeline.push(again.meta, again.source)?;
             let recorded = pipeline.node(value)?;
-            if pipeline.detached.contains(&node) {
+            if pipeline.detached.binary_search(&node).is_ok() {
                 pipeline.detached.push(recorded);
             }
             self.nodes[node as usize] = recorded;

@@ -304,6 +304,64 @@ fn a_value_used_twice_has_the_sum() {
 }
 
 #[test]
+fn no_gradient_passes_through_what_is_recorded_without() {
+    let context = Context::open("cpu").unwrap();
+    let mut pipeline = context.pipeline();
+    let x = pipeline.input(DType::F32, &[]).unwrap();
+    assert!(pipeline.set_grad_enabled(false));
+    let (y, square) = {
+        let square = pipeline.op(Op::Mul, &Attrs::DEFAULT, &[Some(x), Some(x)]).unwrap();
+        (pipeline.input(DType::F32, &[]).unwrap(), square)
+    };
+    assert!(!pipeline.set_grad_enabled(true));
+    let product = pipeline.op(Op::Mul, &Attrs::DEFAULT, &[Some(square), Some(x)]).unwrap();
+    let sum = pipeline.op(Op::Add, &Attrs::DEFAULT, &[Some(product), Some(y)]).unwrap();
+    assert!(!pipeline.has_gradient(square, x).unwrap() && pipeline.has_gradient(sum, x).unwrap());
+    // A value that was recorded without gradients has one of its own.
+    for gradient in pipeline.gradients(sum, &[x, y, square]).unwrap() {
+        let same = pipeline.op(Op::Neg, &Attrs::DEFAULT, &[Some(gradient)]).unwrap();
+        pipeline.output(same).unwrap();
+    }
+    let three = Tensor::new(&[3.0f32], &[]).unwrap();
+    let found = pipeline.compile().unwrap().run(&[&three, &three]).unwrap();
+    let found: Vec<f32> = found.iter().map(|tensor| tensor.as_slice::<f32>().unwrap()[0]).collect();
+    assert_eq!(found, [-9.0, -1.0, -3.0]);
+}
+
+#[test]
+fn hooks_replace_gradients_where_they_are_whole() {
+    let context = Context::open("cpu").unwrap();
+    let mut pipeline = context.pipeline();
+    let x = pipeline.input(DType::F32, &[2]).unwrap();
+    let other = pipeline.input(DType::F32, &[2]).unwrap();
+    let doubled = pipeline.op(Op::Add, &Attrs::DEFAULT, &[Some(x), Some(x)]).unwrap();
+    let products = pipeline.op(Op::Mul, &Attrs::DEFAULT, &[Some(doubled), Some(doubled)]).unwrap();
+    let sum = pipeline.op(Op::Sum, &Attrs { axis: Axis::All, ..Attrs::DEFAULT }, &[Some(products)]).unwrap();
+    let nodes = pipeline.graph.nodes.len();
+    for (wrong, status) in [(sum, Status::ShapeMismatch), (Value::from_bits(u64::MAX), Status::InvalidArgument)] {
+        let error = pipeline.gradients_with(sum, &[x], &[doubled], &mut |pipeline, _, gradient| {
+            pipeline.output(gradient)?;
+            Ok(wrong)
+        });
+        assert_eq!(error.unwrap_err().status(), status);
+        assert_eq!((pipeline.graph.nodes.len(), pipeline.graph.outputs.len()), (nodes, 0));
+    }
+    let mut calls = Vec::new();
+    let hooked = [x, other, doubled, doubled];
+    let found = pipeline.gradients_with(sum, &[x], &hooked, &mut |pipeline, number, gradient| {
+        calls.push(number);
+        let alpha = [1.0, 0.0, 10.0, 3.0][number];
+        pipeline.op(Op::Scale, &Attrs { alpha, ..Attrs::DEFAULT }, &[Some(gradient)])
+    });
+    pipeline.output(found.unwrap()[0]).unwrap();
+    assert_eq!(calls, [2, 3, 0]);
+    let x = Tensor::new(&[1.0f32, -2.0], &[2]).unwrap();
+    // d/dx of the sum of (2x)² is 8x.
+    let found = pipeline.compile().unwrap().run(&[&x, &x]).unwrap();
+    assert_eq!(found[0].as_slice::<f32>().unwrap(), [240.0, -480.0]);
+}
+
+#[test]
 fn gradients_stop_at_detached_values_and_pass_reshapes() {
     let context = Context::open("cpu").unwrap();
     let mut pipeline = context.pipeline();

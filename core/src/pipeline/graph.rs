@@ -40,9 +40,12 @@ pub struct Pipeline {
     context: Context,
     id: u32,
     pub(crate) graph: Graph,
-    /// The values that no gradient passes through.
+    /// The values that no gradient passes through, in order.
     #[cfg(feature = "autograd")]
     pub(crate) detached: Vec<u32>,
+    /// Whether what is recorded now is among them.
+    #[cfg(feature = "autograd")]
+    pub(crate) no_grad: bool,
     /// The parts that a backward pass computes again, in order.
     #[cfg(feature = "autograd")]
     pub(crate) recomputed: Vec<Range<u32>>,
@@ -230,6 +233,8 @@ impl Context {
             #[cfg(feature = "autograd")]
             detached: Vec::new(),
             #[cfg(feature = "autograd")]
+            no_grad: false,
+            #[cfg(feature = "autograd")]
             recomputed: Vec::new(),
         }
     }
@@ -249,6 +254,10 @@ impl Pipeline {
             fail!(InvalidArgument, "a pipeline has at most {MOST} values");
         }
         self.graph.nodes.push(Node { meta, source });
+        #[cfg(feature = "autograd")]
+        if self.no_grad {
+            self.detached.push(node as u32);
+        }
         Ok(Value { pipeline: self.id, node: node as u32 })
     }
 

@@ -22,6 +22,8 @@ mod join;
 mod plan;
 mod price;
 
+#[cfg(feature = "autograd")]
+pub use crate::autograd::Hook;
 pub use cache::CacheUse;
 pub use chain::{Chain, ChainOperand as Operand};
 pub use compiled::Compiled;
