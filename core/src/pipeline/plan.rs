@@ -4,7 +4,6 @@ use super::fuse::{Step, steps};
 use super::graph::{Graph, Source};
 use crate::error::{Result, fail};
 use crate::ops::Op;
-use std::cmp::Reverse;
 
 /// The alignment of values. Every GPU's kernels accept it, and CPU kernels are fast with it.
 const ALIGN: usize = 256;
@@ -156,17 +155,21 @@ impl Arrangement {
         }
         self.computed.iter().for_each(|&node| last[node as usize] = count);
         self.copied.iter().for_each(|&(_, node)| last[self.graph.root(node) as usize] = count);
-        let mut values = Vec::new();
-        if all {
-            // All inputs are written before the first step, so none of them may share memory.
-            values.extend(self.graph.inputs.iter().map(|&node| (node, 0)));
-        }
-        values.extend(self.steps.iter().enumerate().map(|(i, step)| (step.result(), i)));
-        values.retain(|&(node, _)| self.places[node as usize] == Place::None);
         // The largest first: smaller ones fit between them. Of very many values, which would take too long, the first comes first.
-        let by_size = values.len() <= MANY;
-        if by_size {
-            values.sort_by_key(|&(node, _)| Reverse(self.graph.meta(node).bytes()));
+        let by_size = count <= MANY;
+        let mut values: Vec<(u32, usize)> = Vec::with_capacity(count);
+        // On a GPU all inputs are written before the first step, so none of them may share memory.
+        let inputs = if all { &self.graph.inputs[..] } else { &[] };
+        let results = self.steps.iter().enumerate().map(|(i, step)| (step.result(), i));
+        for (node, made) in inputs.iter().map(|&node| (node, 0)).chain(results) {
+            if self.places[node as usize] != Place::None {
+                continue;
+            }
+            let size = |node: u32| self.graph.meta(node).bytes();
+            // Inserted in order: a sort would take kilobytes of code.
+            let sorted = |values: &[(u32, usize)]| values.partition_point(|&(other, _)| size(other) >= size(node));
+            let at = if by_size { sorted(&values) } else { values.len() };
+            values.insert(at, (node, made));
         }
         let mut parts: Vec<Part> = Vec::new();
         for (node, made) in values {
