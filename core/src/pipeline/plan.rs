@@ -156,7 +156,7 @@ impl Arrangement {
         self.computed.iter().for_each(|&node| last[node as usize] = count);
         self.copied.iter().for_each(|&(_, node)| last[self.graph.root(node) as usize] = count);
         // The largest first: smaller ones fit between them. Of very many values, which would take too long, the first comes first.
-        let by_size = count <= MANY;
+        let by_size = count + self.graph.inputs.len() <= MANY;
         let mut values: Vec<(u32, usize)> = Vec::with_capacity(count);
         // On a GPU all inputs are written before the first step, so none of them may share memory.
         let inputs = if all { &self.graph.inputs[..] } else { &[] };

@@ -14,6 +14,8 @@ pub fn shared_library(soname: &str) {
         return;
     }
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,{soname}");
+    // Every loader reads this table of symbols; the older one beside it takes 3 KB.
+    println!("cargo:rustc-cdylib-link-arg=-Wl,--hash-style=gnu");
     // Worker threads may still be parked in the library when a host closes it. So the library stays mapped.
     println!("cargo:rustc-cdylib-link-arg=-Wl,-z,nodelete");
     // `adead_c_support::runtime!` defines `_Unwind_Backtrace`, in place of the unwinder's.
