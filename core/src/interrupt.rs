@@ -90,7 +90,7 @@ thread_local! {
 }
 
 /// Restores a thread's previous state when dropped.
-struct Before(Option<Check>, Option<Instant>, *const AtomicBool);
+pub(crate) struct Before(Option<Check>, Option<Instant>, *const AtomicBool);
 
 impl Before {
     fn replaced(check: Option<Check>, stop: *const AtomicBool) -> Before {
@@ -138,9 +138,14 @@ pub(crate) fn unasked<T>(work: impl FnOnce() -> T) -> T {
 }
 
 /// Runs `work`, which nothing ends.
-pub(crate) fn uninterrupted<T>(work: impl FnOnce() -> T) -> T {
-    let _before = Before::replaced(None, ptr::null());
+fn uninterrupted<T>(work: impl FnOnce() -> T) -> T {
+    let _before = pause();
     work()
+}
+
+/// Lets nothing end this thread's work until the result is dropped.
+pub(crate) fn pause() -> Before {
+    Before::replaced(None, ptr::null())
 }
 
 /// Calls the caller's check, if this thread has one and it is due.

@@ -140,7 +140,12 @@ impl Host {
             (!plan.graph.states.is_empty()).then(|| self.states.lock().unwrap_or_else(PoisonError::into_inner));
         let states = states.as_deref().map_or(&[][..], |states| states);
         let values = Values { plan, block, inputs, outputs: &outputs, states };
-        let mut perform = |step: &Step| -> Result<()> {
+        let (first_change, mut paused) = (plan.first_change(), None);
+        for (i, step) in plan.steps.iter().enumerate() {
+            if i == first_change {
+                // What changes states is soon done, so an interruption comes before it, and changes none.
+                paused = Some(interrupt::pause());
+            }
             let begin = times.is_some().then(Instant::now);
             if self.profiler.is_on() {
                 let what = || step.described(&plan.graph);
@@ -151,12 +156,8 @@ impl Host {
             if let (Some(times), Some(begin)) = (&mut times, begin) {
                 times.push(begin.elapsed().as_secs_f64());
             }
-            Ok(())
-        };
-        // If what changes states is soon done, an interruption comes before it, and changes none.
-        let (rest, last) = plan.steps.split_at(plan.first_change());
-        rest.iter().try_for_each(&mut perform)?;
-        interrupt::uninterrupted(|| last.iter().try_for_each(perform))?;
+        }
+        drop(paused);
         for &(state, node) in &plan.copied {
             let (from, bytes) = (values.pointer(node)?, plan.graph.meta(node).bytes());
             // SAFETY: a step wrote all of the value. It is in other memory than the state, which only this run uses.
