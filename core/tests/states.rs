@@ -140,7 +140,7 @@ fn an_input_becomes_a_state() {
 }
 
 #[test]
-fn a_wrong_id_is_found_before_a_state_changes() {
+fn ids_are_checked_without_a_run() {
     for context in contexts() {
         for by_axis in [false, true] {
             let mut pipeline = context.pipeline();
@@ -155,11 +155,15 @@ fn a_wrong_id_is_found_before_a_state_changes() {
                 let ids = if by_axis { vec![0, 1, 1, last] } else { vec![1, last] };
                 Tensor::new(&ids, if by_axis { &[2, 2] } else { &[2] }).unwrap()
             };
+            compiled.ids().check(&[&ids(1)]).unwrap();
+            assert_eq!(status(compiled.ids().check(&[])), Some(Status::InvalidArgument));
+            let bytes = Tensor::new(&[0u8; 4], &[4]).unwrap();
+            assert_eq!(status(compiled.ids().check(&[&bytes])), Some(Status::DtypeMismatch));
             compiled.run(&[&ids(0)]).unwrap();
             let before = state(&compiled, 0);
             assert_eq!(before, if by_axis { [1.0, 2.0, 4.0, 3.0] } else { [3.0, 4.0, 1.0, 2.0] }, "{context:?}");
             for (wrong, position) in [(2, "id 2 at position"), (-1, "id -1 at position")] {
-                let error = compiled.run(&[&ids(wrong)]).unwrap_err();
+                let error = compiled.ids().check(&[&ids(wrong)]).unwrap_err();
                 assert!(error.message().contains(position), "{error}");
                 assert_eq!(state(&compiled, 0), before, "{context:?}");
             }

@@ -25,8 +25,6 @@ pub struct Compiled {
     forced: Option<usize>,
     /// Why this device was chosen. Profiles show it.
     reason: Reason,
-    /// The inputs that are ids of a pipeline with states.
-    ids: Vec<Ids>,
 }
 
 /// A pipeline in a cache keeps at most this much CPU memory between runs. A run that needs more allocates it.
@@ -52,7 +50,7 @@ impl Compiled {
         });
         let device = forced.unwrap_or_else(|| Prices::new(dispatcher, &graph).device);
         if let Some(slot) = context.gpu(device) {
-            let plan = Arrangement::new(graph.clone(), true);
+            let mut plan = Arrangement::new(graph.clone(), true);
             plan.check(true, limit)?;
             let mut gpu = slot.opened().and_then(|opened| Gpu::new(opened, &plan, reason));
             if gpu.as_ref().is_err_and(|error| error.status() == Status::OutOfMemory) {
@@ -61,25 +59,22 @@ impl Compiled {
                 gpu = slot.opened().and_then(|opened| Gpu::new(opened, &plan, reason));
             }
             match gpu {
-                Ok(gpu) => return Ok(Compiled::made(plan, Device::Gpu(gpu), forced, reason)),
+                Ok(gpu) => {
+                    plan.graph.forget_states();
+                    return Ok(Compiled { plan, device: Device::Gpu(gpu), forced, reason });
+                }
                 // The dispatcher chose this GPU, the caller did not: if the GPU can't run the pipeline, the CPU does.
                 Err(_) if forced.is_none() => reason = Reason::Fallback,
                 Err(error) => return Err(error),
             }
         }
-        let plan = Arrangement::new(graph, false);
+        let mut plan = Arrangement::new(graph, false);
         plan.check(false, limit)?;
         let most = if kept { MOST_KEPT } else { usize::MAX };
         let block = if plan.block <= most { plan.block } else { 0 };
         let host = Host::new(context.cpu(), context.profiler(), &plan, block)?;
-        Ok(Compiled::made(plan, Device::Cpu(host), forced, reason))
-    }
-
-    fn made(mut plan: Arrangement, device: Device, forced: Option<usize>, reason: Reason) -> Compiled {
-        let ids = if plan.graph.states.is_empty() { Vec::new() } else { Ids::of(&plan.graph) };
-        // The states are copies: what they began with may go.
         plan.graph.forget_states();
-        Compiled { plan, device, forced, reason, ids }
+        Ok(Compiled { device: Device::Cpu(host), plan, forced, reason })
     }
 
     /// Returns `out_of_memory` if the values take more than `limit` bytes.
@@ -218,10 +213,16 @@ impl Compiled {
         }
     }
 
-    /// Runs the pipeline and returns its outputs. Runs of a pipeline with states take turns. After an error or an
-    /// interruption states may be changed in part, with two exceptions: ids that are an input in host memory are checked before
-    /// anything changes; and on the CPU an interruption changes nothing if elementwise operations and `where` alone come from the first change on. Errors: `invalid_argument` for a wrong number of inputs; `dtype_mismatch` and
-    /// `shape_mismatch` for an input that differs from the recorded one; the errors of operations, such as an id outside a table.
+    /// Returns which inputs are ids, for a caller who checks them before a run, because a run finds a wrong one perhaps after it has
+    /// changed a state.
+    pub fn ids(&self) -> Ids {
+        Ids::of(&self.plan.graph)
+    }
+
+    /// Runs the pipeline and returns its outputs. Runs of a pipeline with states take turns. After an error or an interruption states may
+    /// be changed in part; but on the CPU an interruption changes nothing if elementwise operations and `where` alone come from the first
+    /// change on. Errors: `invalid_argument` for a wrong number of inputs; `dtype_mismatch` and `shape_mismatch` for an input that differs
+    /// from the recorded one; the errors of operations, such as an id outside a table.
     pub fn run(&self, inputs: &[&Tensor]) -> Result<Vec<Tensor>> {
         self.run_with(inputs, None, false)
     }
@@ -251,7 +252,6 @@ impl Compiled {
                 fail!(ShapeMismatch, "input {i} is {}; the pipeline was made for {}", tensor.shape(), expected.shape);
             }
         }
-        self.ids.iter().try_for_each(|ids| ids.check(inputs))?;
         let computed = match &self.device {
             Device::Cpu(host) => host.run(&self.plan, inputs, self.reason, times)?,
             Device::Gpu(gpu) => gpu.run(&self.plan, inputs, self.reason, stay)?,

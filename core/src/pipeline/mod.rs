@@ -32,5 +32,6 @@ pub(crate) use graph::Source;
 #[cfg(feature = "programs")]
 pub(crate) use graph::{Graph, Node};
 pub use graph::{Pipeline, Value};
+pub use ids::Ids;
 #[cfg(feature = "programs")]
 pub(crate) use price::Prices;

@@ -1,6 +1,6 @@
 //! A compiled pipeline whose inputs come from different places.
 
-use adead_core::pipeline::{Compiled, Pipeline};
+use adead_core::pipeline::{Compiled, Ids, Pipeline};
 use adead_core::{Result, Tensor};
 
 /// What an input of the pipeline receives.
@@ -31,18 +31,22 @@ pub(super) enum Slot {
 /// A compiled pipeline and what its inputs receive.
 pub(super) struct Replay {
     compiled: Compiled,
+    ids: Ids,
     slots: Vec<Slot>,
 }
 
 impl Replay {
     pub fn new(pipeline: Pipeline, slots: Vec<Slot>) -> Result<Replay> {
-        Ok(Replay { compiled: pipeline.compile()?, slots })
+        let compiled = pipeline.compile()?;
+        Ok(Replay { ids: compiled.ids(), compiled, slots })
     }
 
-    /// Runs it. On a GPU the results stay there.
+    /// Runs it, unless an id among the inputs is wrong. On a GPU the results stay there.
     pub fn run(&self, of: impl FnMut(&Slot) -> Result<Tensor>) -> Result<Vec<Tensor>> {
         let tensors = self.slots.iter().map(of).collect::<Result<Vec<_>>>()?;
-        self.compiled.run_staying(&tensors.iter().collect::<Vec<_>>())
+        let inputs: Vec<&Tensor> = tensors.iter().collect();
+        self.ids.check(&inputs)?;
+        self.compiled.run_staying(&inputs)
     }
 
     /// Returns a copy of a state.

@@ -11,7 +11,7 @@ use super::replay::Slot;
 use super::scaling::Scaling;
 use super::whole::Whole;
 use adead_core::pipeline::Value;
-use adead_core::{Context, DType, Error, Meta, Result, Shape, Status, Tensor, interruptible};
+use adead_core::{Context, Error, Meta, Result, Shape, Status, Tensor, interruptible};
 use std::ops::Range;
 
 /// Trains a network. A step's bits are a function of the parameters, the batch, the seed and the step's number.
@@ -131,8 +131,6 @@ impl Trainer {
             return self.apply();
         }
         check_batch(&self.inputs, batch)?;
-        // The ids are looked at before a run, where they are in host memory.
-        batch.iter().filter(|tensor| tensor.dtype() != DType::F32).try_for_each(|ids| ids.host_bytes().map(|_| ()))?;
         let (mut found, loss, finite) = match self.device() {
             "cpu" => self.once(batch, false)?,
             // Nothing can end a step that a GPU has begun.
