@@ -45,7 +45,7 @@ pub(super) struct Arrangement {
     pub values: usize,
 }
 
-/// The most values that are placed by their sizes.
+/// A graph of more nodes has too many values to place them by their sizes.
 const MANY: usize = 1 << 13;
 
 /// A part of the block.
@@ -155,28 +155,33 @@ impl Arrangement {
         }
         self.computed.iter().for_each(|&node| last[node as usize] = count);
         self.copied.iter().for_each(|&(_, node)| last[self.graph.root(node) as usize] = count);
-        // The largest first: smaller ones fit between them. Of very many values, which would take too long, the first comes first.
-        let by_size = count + self.graph.inputs.len() <= MANY;
-        let mut values: Vec<(u32, usize)> = Vec::with_capacity(count);
-        // On a GPU all inputs are written before the first step, so none of them may share memory.
-        let inputs = if all { &self.graph.inputs[..] } else { &[] };
-        let results = self.steps.iter().enumerate().map(|(i, step)| (step.result(), i));
-        for (node, made) in inputs.iter().map(|&node| (node, 0)).chain(results) {
-            if self.places[node as usize] != Place::None {
-                continue;
-            }
-            let size = |node: u32| self.graph.meta(node).bytes();
-            // Inserted in order: a sort would take kilobytes of code.
-            let sorted = |values: &[(u32, usize)]| values.partition_point(|&(other, _)| size(other) >= size(node));
-            let at = if by_size { sorted(&values) } else { values.len() };
-            values.insert(at, (node, made));
+        let mut values = Vec::with_capacity(count);
+        if all {
+            // All inputs are written before the first step, so none of them may share memory.
+            self.graph.inputs.iter().for_each(|&node| self.insert(&mut values, node, 0));
+        }
+        for (i, step) in self.steps.iter().enumerate() {
+            self.insert(&mut values, step.result(), i);
         }
         let mut parts: Vec<Part> = Vec::new();
+        let by_size = self.graph.nodes.len() <= MANY;
         for (node, made) in values {
             if !by_size {
                 parts.retain(|part| part.last >= made);
             }
             self.place(node, &mut parts, made, last[node as usize].max(made));
+        }
+    }
+
+    /// Inserts a value that has no place yet behind those that are larger, so that the larger ones are placed first and it may fit between
+    /// them. Very many values, which would take too long, stay in the order of their steps.
+    fn insert(&self, values: &mut Vec<(u32, usize)>, node: u32, made: usize) {
+        if self.places[node as usize] == Place::None {
+            let size = |node: u32| self.graph.meta(node).bytes();
+            let many = self.graph.nodes.len() > MANY;
+            // A sort would take kilobytes of code.
+            let at = values.partition_point(|&(other, _)| many || size(other) >= size(node));
+            values.insert(at, (node, made));
         }
     }
 
