@@ -6,8 +6,8 @@ import { attempt, camel, check, operand, shape } from './expected.mjs'
 /** The options that name operands, at the operands' places in an operation's order. */
 const OPTIONAL = {
   matmul: { 2: 'c', 3: 'bias' },
-  layernorm: { 1: 'gamma', 2: 'beta' },
-  rmsnorm: { 1: 'gamma' },
+  layernorm: { 1: 'gamma', 2: 'beta', 3: 'residual' },
+  rmsnorm: { 1: 'gamma', 2: 'residual' },
   attention: { 3: 'mask' },
   ffn: { 2: 'b1', 4: 'b2' },
 }
@@ -34,7 +34,8 @@ export class Recorded {
       const attributes = more.filter((text) => text.includes('=')).map((text) => text.split('='))
       const operands = more.filter((text) => !text.includes('=')).map((text) => (text === '-' ? undefined : Number(text)))
       this.values.push({ op, operands, options: Object.fromEntries(attributes.map(([name, value]) => [camel(name), value])) })
-    } else if (word === 'give') this.outputs.push(Number(rest))
+    } else if (word === 'gradient') this.values.push({ gradient: Number(words[0]), by: Number(words[1]) })
+    else if (word === 'give') this.outputs.push(Number(rest))
     else if (word === 'out' || word === 'error') run.expected.push(`${word} ${rest}`)
     else if (word === 'again') this.runs.push({ inputs: [], expected: [] })
     else return false
@@ -45,13 +46,14 @@ export class Recorded {
   record({ Tensor }, context, executed) {
     const pipeline = context.pipeline()
     const values = []
-    for (const { input, constant, of, dims, op, operands, options } of this.values) {
+    for (const { input, constant, of, dims, gradient, by, op, operands, options } of this.values) {
       if (input !== undefined && executed) pipeline.constant(executed[input])
       else if (input !== undefined) {
         const [dtype, shaped] = described(this.runs[0].inputs[input])
         pipeline.input(shape(shaped), dtype)
       } else if (constant !== undefined) pipeline.constant(operand(Tensor, constant))
       else if (dims) pipeline.switch(values[of]).reshape(dims)
+      else if (by !== undefined) pipeline.switch(pipeline.switch(values[gradient]).gradients([values[by]])[0])
       else {
         const optional = OPTIONAL[op] ?? {}
         const given = { ...options }
