@@ -18,13 +18,10 @@ mod tests;
 
 use crate::error::{Result, fail};
 use crate::ops::Op;
-use crate::pipeline::{Pipeline, Source, Value};
+use crate::pipeline::{Hook, Pipeline, Source, Value};
 use pieces::Given;
 use recorder::Recorder;
 use rules::Step;
-
-/// What [`Pipeline::gradients_with`] calls.
-pub type Hook<'a> = dyn FnMut(&mut Pipeline, usize, Value) -> Result<Value> + 'a;
 
 impl Pipeline {
     /// Returns a value with the same elements that no gradient passes through.

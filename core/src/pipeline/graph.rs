@@ -51,6 +51,10 @@ pub struct Pipeline {
     pub(crate) recomputed: Vec<Range<u32>>,
 }
 
+/// What [`Pipeline::gradients_with`] calls.
+#[cfg(feature = "autograd")]
+pub type Hook<'a> = dyn FnMut(&mut Pipeline, usize, Value) -> Result<Value> + 'a;
+
 /// Operands as node numbers.
 pub(crate) type Operands = Vec<Option<u32>>;
 

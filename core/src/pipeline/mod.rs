@@ -22,11 +22,11 @@ mod join;
 mod plan;
 mod price;
 
-#[cfg(feature = "autograd")]
-pub use crate::autograd::Hook;
 pub use cache::CacheUse;
 pub use chain::{Chain, ChainOperand as Operand};
 pub use compiled::Compiled;
+#[cfg(feature = "autograd")]
+pub use graph::Hook;
 #[cfg(any(feature = "programs", feature = "autograd"))]
 pub(crate) use graph::Source;
 #[cfg(feature = "programs")]
