@@ -150,7 +150,16 @@ fn selected_words(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> {
         // SAFETY: the offsets come from the shapes that the views cover.
         unsafe {
             let (conditions, y) = (conditions.get().add(condition_at), y.get().add(at));
-            dispatch(exec.isa, Words { conditions, a: a.get().add(a_at), b: b.get().add(b_at), steps, y, n });
+            let (a, b) = (a.get().add(a_at), b.get().add(b_at));
+            // One condition for all of them takes one of the rows, which may be the result's own memory.
+            let (taken, step) = if *conditions != 0 { (a, steps[1]) } else { (b, steps[2]) };
+            if steps[0] == 0 && step == 1 {
+                if taken != y {
+                    y.copy_from(taken, n);
+                }
+            } else {
+                dispatch(exec.isa, Words { conditions, a, b, steps, y, n });
+            }
         }
     })
 }
