@@ -294,6 +294,7 @@ test('hooks replace gradients', () => {
     [() => { throw new RangeError('mine') }, /mine/],
     [() => 7, /Value/],
     [() => q.sum({ axis: 'all' }).value, /hook 0 returned/],
+    [() => q.gradients([q.value])[0], /a hook can't record gradients/],
   ]) {
     q = context.pipeline().input([2])
     const x = q.value

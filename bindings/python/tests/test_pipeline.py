@@ -306,6 +306,7 @@ def test_hooks(ctx):
         (wrong, KeyError, "mine"),
         (lambda gradient: 7, TypeError, "Value"),
         (summed, adead.ShapeMismatchError, "hook 0 returned"),
+        (lambda gradient: q.gradients([gradient])[0], adead.InvalidArgumentError, "a hook can't record gradients"),
     ]:
         q = ctx.pipeline().input((2,))
         x = q.value

@@ -94,7 +94,8 @@ impl Pipeline {
     /// ```
     ///
     /// # Errors
-    /// Those of [`Pipeline::gradients`] and of `hook`; `shape_mismatch` and `dtype_mismatch` for what it returns.
+    /// Those of [`Pipeline::gradients`] and of `hook`; `shape_mismatch` and `dtype_mismatch` for what it returns; `invalid_argument` in a
+    /// hook itself.
     pub fn gradients_with(
         &mut self,
         of: Value,
@@ -102,8 +103,14 @@ impl Pipeline {
         hooked: &[Value],
         hook: &mut Hook<'_>,
     ) -> Result<Vec<Value>> {
+        // A hook that caused itself would end only with the stack.
+        if self.in_gradients {
+            fail!(InvalidArgument, "gradients: a hook can't record gradients, because others are being recorded");
+        }
         let before = self.clone();
+        self.in_gradients = true;
         let found = self.backward(of, by, hooked, hook);
+        self.in_gradients = false;
         if found.is_err() {
             *self = before;
         }

@@ -346,6 +346,10 @@ fn hooks_replace_gradients_where_they_are_whole() {
         assert_eq!(error.unwrap_err().status(), status);
         assert_eq!((pipeline.graph.nodes.len(), pipeline.graph.outputs.len()), (nodes, 0));
     }
+    let within = pipeline.gradients_with(sum, &[x], &[doubled], &mut |pipeline, _, _| {
+        pipeline.gradients(sum, &[x]).map(|found| found[0])
+    });
+    assert!(within.unwrap_err().message().contains("a hook can't record gradients"));
     let mut calls = Vec::new();
     let hooked = [x, other, doubled, doubled];
     let found = pipeline.gradients_with(sum, &[x], &hooked, &mut |pipeline, number, gradient| {

@@ -46,6 +46,9 @@ pub struct Pipeline {
     /// Whether what is recorded now is among them.
     #[cfg(feature = "autograd")]
     pub(crate) no_grad: bool,
+    /// Whether gradients are being recorded.
+    #[cfg(feature = "autograd")]
+    pub(crate) in_gradients: bool,
     /// The parts that a backward pass computes again, in order.
     #[cfg(feature = "autograd")]
     pub(crate) recomputed: Vec<Range<u32>>,
@@ -238,6 +241,8 @@ impl Context {
             detached: Vec::new(),
             #[cfg(feature = "autograd")]
             no_grad: false,
+            #[cfg(feature = "autograd")]
+            in_gradients: false,
             #[cfg(feature = "autograd")]
             recomputed: Vec::new(),
         }
