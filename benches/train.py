@@ -90,6 +90,7 @@ def cases():
         "cnn, batch 64": (CNN, {"batch": 64, **shape}, cnn, images(64)),
         "gpt 4 x 256, batch 16 x 128": gpt(4, 8, 256),
         "gpt 8 x 768, batch 16 x 128": gpt(8, 12, 768),
+        "gpt 4 x 256, batch 2 x 1024": gpt(4, 8, 256, 2, 1024),
     }
 
 

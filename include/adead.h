@@ -834,6 +834,11 @@ typedef struct {
   uint64_t misses;
 } adead_cache_use;
 
+/// Takes the gradient of a hooked value, and writes to `out` what takes its place; the gradient stands there. `number` says which of the
+/// hooked values it is. `chain` records, and no other call on that chain may be made meanwhile. Any status other than `ADEAD_OK` ends
+/// the recording, which returns it.
+typedef adead_status (*adead_hook)(adead_chain *chain, size_t number, adead_value gradient, adead_value *out, void *user);
+
 /// The form of gelu, one of `ADEAD_GELU_...`.
 typedef int32_t adead_gelu_form;
 
@@ -1899,6 +1904,26 @@ adead_status adead_chain_gradients(adead_chain *chain,
                                    const adead_value *values,
                                    size_t count,
                                    adead_value *gradients);
+
+/// Works like `adead_chain_gradients`, and calls `hook` when the gradient of one of the `hooked` values is recorded. Values on which no
+/// gradient depends have no call.
+ADEAD_API
+adead_status adead_chain_gradients_with(adead_chain *chain,
+                                        adead_value loss,
+                                        const adead_value *values,
+                                        size_t count,
+                                        const adead_value *hooked,
+                                        size_t hooked_count,
+                                        adead_hook hook,
+                                        void *user,
+                                        adead_value *gradients);
+
+/// Says whether gradients pass through the operations recorded from now on: 1, as in a new chain, or 0. Writes what it was to `before`,
+/// unless that is NULL.
+ADEAD_API
+adead_status adead_chain_set_grad_enabled(adead_chain *chain,
+                                          int32_t enabled,
+                                          int32_t *before);
 
 /// `a + b`, element by element with NumPy's broadcasting. Both have the same dtype: f32, f16 or bf16.
 ADEAD_API

@@ -147,7 +147,8 @@ fn tests(
     on_cpu.addAnonymousImport("draws", .{ .root_source_file = b.path("../../tests/random/draws.txt") });
     const api = b.addRunArtifact(b.addTest(.{ .root_module = on_cpu }));
     step.dependOn(&api.step);
-    b.step("api", "Run the tests of the API alone").dependOn(&api.step);
+    const plain = b.step("api", "Run the tests of the API alone, and the gradients' cases where the library has gradients");
+    plain.dependOn(&api.step);
     const gpus = b.step("gpu", "Run the tests of GPUs");
     const sentences = b.path("../../tests/sentences");
     // The program states its device. A variable that is added to the environment makes Zig 0.17 keep the environment
@@ -187,6 +188,12 @@ fn tests(
     const all = b.addRunArtifact(runner);
     all.addDirectoryArg(b.path("../../tests/conformance/cases"));
     step.dependOn(&all.step);
+    if (gradients) {
+        const slopes = b.addRunArtifact(runner);
+        slopes.addFileArg(b.path("../../tests/conformance/gradients.txt"));
+        step.dependOn(&slopes.step);
+        plain.dependOn(&slopes.step);
+    }
     const some = b.addRunArtifact(runner);
     compat.passArguments(b, some);
     b.step("conformance", "The conformance runner, with arguments").dependOn(&some.step);

@@ -23,6 +23,12 @@ class Pipeline : public Recorder {
   Pipeline &reshape(Array<std::size_t> dims) { return Recorder::reshape(dims), *this; }
   /// Makes the value an output. Compiled::run_all returns all outputs.
   Pipeline &output() { return Recorder::output(), *this; }
+  /// Calls a function when gradients() records the gradient of the current value. The gradient is then this pipeline's
+  /// current value, and the value that the function leaves takes its place. The pipeline must not move meanwhile.
+  Pipeline &hook(std::function<void(Pipeline &)> function) {
+    Recorder::hook([function = std::move(function)](Recorder &self) { function(static_cast<Pipeline &>(self)); });
+    return *this;
+  }
   /// Records any operation, with all operands in its order; Value() is an absent one. Needed for an optional
   /// operand that is itself computed.
   Pipeline &op(Op what, Array<PipelineOperand> operands, const Attrs &attrs = {}) {

@@ -124,14 +124,33 @@ class Recorder {
   }
 
   /// Records the gradients of the current value, which has one element as a loss does, by values, and returns them:
-  /// docs/training.md. The current value stays. After an error it is the pipeline's first one.
+  /// docs/training.md. The current value stays. After an error it is the pipeline's first one. Rethrows what a hook threw.
   Returned<std::vector<Value>> gradients(Array<Value> values) {
-    std::vector<adead_value> by, found(values.size(), ADEAD_NO_VALUE);
+    const Value loss = current_;
+    std::vector<adead_value> by, hooked, found(values.size(), ADEAD_NO_VALUE);
     for (const Value &one : values) by.push_back(one.get());
-    if (!status_) failed(adead_chain_gradients(handle_.get(), current_.get(), by.data(), by.size(), found.data()));
+    for (const auto &one : hooks_) hooked.push_back(one.first.get());
+    if (!status_) {
+      failed(adead_chain_gradients_with(handle_.get(), loss.get(), by.data(), by.size(), hooked.data(), hooked.size(), called,
+                                        this, found.data()));
+    }
+    current_ = loss;
+#ifndef ADEAD_NO_EXCEPTIONS
+    if (thrown_) {
+      status_ = ADEAD_OK;
+      std::rethrow_exception(std::exchange(thrown_, nullptr));
+    }
+#endif
     std::vector<Value> gradients;
     for (adead_value one : found) gradients.push_back(Value(one));
     return told(std::move(gradients));
+  }
+
+  /// Says whether gradients pass through the operations recorded from now on, as they do at first. Returns whether they did before.
+  Returned<bool> set_grad_enabled(bool enabled) {
+    std::int32_t before = 1;
+    if (!status_) failed(adead_chain_set_grad_enabled(handle_.get(), enabled, &before));
+    return told(before != 0);
   }
 
   /// Plans it for the device with the lowest estimated time.
@@ -165,6 +184,9 @@ class Recorder {
     adead_value out = ADEAD_NO_VALUE;
     failed(adead_chain_reshape(handle_.get(), current_.get(), dims.data(), dims.size(), &out));
     if (!status_) current_ = Value(out);
+  }
+  void hook(std::function<void(Recorder &)> function) {
+    if (!status_) hooks_.emplace_back(current_, std::move(function));
   }
   /// Makes the current value an output. The last value is always one.
   void output() {
@@ -210,6 +232,25 @@ class Recorder {
     if (status_) return detail::failed<T>(status_, text_.c_str());
     return detail::done(ADEAD_OK, std::move(result));
   }
+  /// Calls a hook, with the gradient as the current value, which it may change. No exception may pass through the library.
+  static adead_status called(adead_chain *, std::size_t number, adead_value gradient, adead_value *out, void *user) noexcept {
+    auto &self = *static_cast<Recorder *>(user);
+    self.current_ = Value(gradient);
+    // A copy, as the function may add hooks.
+    const auto function = self.hooks_[number].second;
+#ifndef ADEAD_NO_EXCEPTIONS
+    try {
+      function(self);
+    } catch (...) {
+      self.thrown_ = std::current_exception();
+      return ADEAD_INVALID_ARGUMENT;
+    }
+#else
+    function(self);
+#endif
+    *out = self.current_.get();
+    return self.status_;
+  }
   void failed(adead_status status) {
     if (status && !status_) {
       status_ = status;
@@ -224,6 +265,10 @@ class Recorder {
   std::size_t outputs_ = 0;
   adead_status status_ = ADEAD_OK;
   std::string text_;
+  std::vector<std::pair<Value, std::function<void(Recorder &)>>> hooks_;
+#ifndef ADEAD_NO_EXCEPTIONS
+  std::exception_ptr thrown_;
+#endif
 };
 
 }  // namespace ADEAD_HPP_MODE

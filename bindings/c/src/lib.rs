@@ -10,6 +10,8 @@
 
 mod buffer;
 mod call;
+#[cfg(any(feature = "autograd", feature = "overlap"))]
+mod callback;
 mod chain;
 #[cfg(feature = "compilers")]
 mod compile;

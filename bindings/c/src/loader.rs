@@ -1,7 +1,8 @@
 //! Loaders, whose threads prepare batches in advance. Needs the feature `overlap`; without it `without.rs` has the
 //! functions.
 
-use crate::overlap::{Failure, Next, adead_batch, adead_next, guard_own};
+use crate::callback::{Failure, guard_own};
+use crate::overlap::{Next, adead_batch, adead_next};
 use crate::pointers::{Out, exclusive};
 use crate::status::{adead_status, guard, guard_destroy};
 use adead::DataLoader;

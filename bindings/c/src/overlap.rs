@@ -2,15 +2,16 @@
 //! without it `without.rs` has the functions.
 
 use crate::buffer::adead_buffer;
+use crate::callback::{Failure, guard_own};
 use crate::context::adead_context;
-use crate::pointers::{Error, Out, Status, array, exclusive, fail, null, reference};
+use crate::pointers::{Out, array, exclusive, fail, null, reference};
 use crate::status::{adead_status, guard, guard_destroy};
 use crate::stream::adead_stream;
 use adead::overlap::{Arrived, Brought, Lanes, Stage};
-use adead_c_support::{failures, last_error, remember};
+use adead_c_support::failures;
 use adead_core::gpu::Buffer;
 use adead_core::{Context, Result};
-use std::ffi::{CStr, c_void};
+use std::ffi::c_void;
 use std::ptr::null as no_pointer;
 use std::sync::Arc;
 
@@ -71,49 +72,6 @@ pub type adead_work = Option<unsafe extern "C" fn(stage: *mut adead_stage, user:
 pub type adead_take =
     Option<unsafe extern "C" fn(index: usize, data: *const c_void, bytes: usize, user: *mut c_void) -> adead_status>;
 
-/// Why a run ended: an error of the library, or a status that a callback returned, with its context.
-pub(crate) enum Failure {
-    Library(Error),
-    Callback(adead_status, String),
-}
-
-impl From<Error> for Failure {
-    fn from(error: Error) -> Failure {
-        Failure::Library(error)
-    }
-}
-
-impl Failure {
-    /// Describes a status that a callback returned. `before` counts the calls that had failed on this thread when the
-    /// callback was called.
-    fn returned(status: adead_status, callback: &str, batch: usize, before: usize) -> Failure {
-        let known = Status::ALL.iter().find(|&&known| known as adead_status == status);
-        let name = known.map_or_else(|| status.to_string(), |known| known.name().to_string());
-        let mut text = format!("{callback} of batch {batch} returned {name}");
-        if failures() != before {
-            // SAFETY: the text is this thread's and stays until its next failure.
-            let cause = unsafe { CStr::from_ptr(last_error()) };
-            text = format!("{text}: {}", cause.to_string_lossy());
-        }
-        Failure::Callback(status, text)
-    }
-}
-
-/// Works like `guard`, for calls that may also fail with a status of the caller's own.
-pub(crate) fn guard_own(call: impl FnOnce() -> Result<(), Failure>) -> adead_status {
-    let mut own = 0;
-    let status = guard(|| match call() {
-        Ok(()) => Ok(()),
-        Err(Failure::Library(error)) => Err(error),
-        Err(Failure::Callback(status, text)) => {
-            remember(&text);
-            own = status;
-            Ok(())
-        }
-    });
-    if status == 0 { own } else { status }
-}
-
 /// The source of batches.
 pub(crate) struct Next {
     call: unsafe extern "C" fn(*mut adead_batch, *mut c_void) -> adead_status,
@@ -136,7 +94,7 @@ impl Next {
         // SAFETY: the caller vouches for the callback and its pointer.
         let status = unsafe { (self.call)(batch, self.user) };
         if status != 0 {
-            return Err(Failure::returned(status, "next", self.asked, before));
+            return Err(Failure::returned(status, &format!("next of batch {}", self.asked), before));
         }
         self.asked += 1;
         Ok(!batch.data.is_null())
@@ -159,7 +117,7 @@ impl Work {
         // SAFETY: the caller vouches for the callback and its pointer; the stage lives until the call returns.
         let status = unsafe { (self.call)(&mut stage, self.user) };
         if status != 0 {
-            return Err(Failure::returned(status, "work", index, before));
+            return Err(Failure::returned(status, &format!("work of batch {index}"), before));
         }
         Ok(match stage.result {
             // SAFETY: the buffer is the lane's, or one that the caller keeps until the batch is done.
@@ -308,7 +266,7 @@ pub unsafe extern "C" fn adead_overlap(
             // SAFETY: the caller vouches for the callback and its pointer.
             let status = unsafe { take(index, data, bytes, user) };
             if status != 0 {
-                return Err(Failure::returned(status, "take", index, before));
+                return Err(Failure::returned(status, &format!("take of batch {index}"), before));
             }
         }
         Ok(())

@@ -122,6 +122,12 @@ mod gradients {
 
     #[unsafe(no_mangle)]
     pub extern "C" fn adead_chain_gradients(_: *mut c_void, _: u64, _: *const c_void, _: usize, _: *mut c_void) -> adead_status { without() }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_chain_gradients_with(_: *mut c_void, _: u64, _: *const c_void, _: usize, _: *const c_void, _: usize, _: *const c_void, _: *mut c_void, _: *mut c_void) -> adead_status { without() }
+
+    #[unsafe(no_mangle)]
+    pub extern "C" fn adead_chain_set_grad_enabled(_: *mut c_void, _: i32, _: *mut i32) -> adead_status { without() }
 }
 
 /// As in `loader.rs`.

@@ -59,6 +59,74 @@ static void executed(void) {
   OK(adead_context_trim(context));
 }
 
+/* Halves a gradient, takes one as it is, fails with the library's error, and with a status of its own. */
+static adead_status hook(adead_chain *chain, size_t number, adead_value gradient, adead_value *out, void *user) {
+  adead_attrs *half = NULL;
+  adead_value unused;
+  CHECK(*out == gradient && number < 2);
+  ++*(int *)user;
+  if (number == 1 && *(int *)user < 10) return ADEAD_OK;
+  if (*(int *)user == 11) return adead_chain_detach(chain, gradient + (adead_value)1000000, out);
+  if (*(int *)user == 21) return 777;
+  if (*(int *)user == 31) return adead_chain_gradients(chain, gradient, &gradient, 1, &unused);
+  OK(adead_attrs_create(&half));
+  OK(adead_attrs_set(half, ADEAD_OP_SCALE, "alpha", "0x3f000000"));
+  OK(adead_chain_op(chain, ADEAD_OP_SCALE, &gradient, 1, half, out));
+  adead_attrs_destroy(half);
+  return ADEAD_OK;
+}
+
+/* Hooks at x*x and x of the sum of x*x, and a square through which nothing passes. */
+static void hooks(void) {
+  adead_chain *chain = NULL;
+  adead_compiled *plan = NULL;
+  const float numbers[2] = {3.f, -0.25f};
+  const size_t dims[1] = {2};
+  adead_tensor *given = NULL, *outputs[1] = {NULL};
+  adead_value x, square, sum, operands[2], hooked[2], slope = 7;
+  int32_t before = 7;
+  int calls = 0;
+  float got[2];
+  OK(adead_chain_create(context, &chain));
+  OK(adead_chain_input(chain, ADEAD_DTYPE_F32, dims, 1, &x));
+  operands[0] = operands[1] = x;
+  OK(adead_chain_set_grad_enabled(chain, 0, &before));
+  CHECK(before == 1);
+  OK(adead_chain_op(chain, ADEAD_OP_MUL, operands, 2, NULL, &square));
+  OK(adead_chain_set_grad_enabled(chain, 1, &before));
+  CHECK(before == 0);
+  OK(adead_chain_set_grad_enabled(chain, 1, NULL));
+  OK(adead_chain_op(chain, ADEAD_OP_SUM, &square, 1, NULL, &sum));
+  FAILS(adead_chain_gradients(chain, sum, &x, 1, &slope), ADEAD_INVALID_ARGUMENT, "does not depend");
+  OK(adead_chain_op(chain, ADEAD_OP_MUL, operands, 2, NULL, &square));
+  OK(adead_chain_op(chain, ADEAD_OP_SUM, &square, 1, NULL, &sum));
+  hooked[0] = square, hooked[1] = x;
+  FAILS(adead_chain_gradients_with(chain, sum, &x, 1, hooked, 2, NULL, NULL, &slope), ADEAD_INVALID_ARGUMENT, "hook is NULL");
+  FAILS(adead_chain_gradients_with(chain, sum, &x, 1, NULL, 2, hook, &calls, &slope), ADEAD_INVALID_ARGUMENT, "hooked is NULL");
+  calls = 10;
+  FAILS(adead_chain_gradients_with(chain, sum, &x, 1, hooked, 2, hook, &calls, &slope), ADEAD_INVALID_ARGUMENT,
+        "hook 0 returned invalid_argument: ");
+  calls = 20;
+  FAILS(adead_chain_gradients_with(chain, sum, &x, 1, hooked, 2, hook, &calls, &slope), 777, "hook 0 returned 777");
+  calls = 30;
+  FAILS(adead_chain_gradients_with(chain, sum, &x, 1, hooked, 2, hook, &calls, &slope), ADEAD_INVALID_ARGUMENT,
+        "a hook can't record gradients");
+  CHECK(slope == 7);
+  calls = 0;
+  OK(adead_chain_gradients_with(chain, sum, &x, 1, hooked, 2, hook, &calls, &slope));
+  CHECK(calls == 2);
+  OK(adead_chain_output(chain, slope));
+  OK(adead_chain_compile(chain, &plan));
+  OK(adead_tensor_create(ADEAD_DTYPE_F32, dims, 1, numbers, sizeof numbers, &given));
+  OK(adead_compiled_run(plan, (const adead_tensor *const *)&given, 1, outputs, 1));
+  OK(adead_tensor_read(outputs[0], got, sizeof got));
+  CHECK(got[0] == 3.f && got[1] == -0.25f);
+  adead_tensor_destroy(outputs[0]);
+  adead_tensor_destroy(given);
+  adead_compiled_destroy(plan);
+  adead_chain_destroy(chain);
+}
+
 static void gradients(void) {
   adead_chain *chain = NULL;
   adead_compiled *plan = NULL;
@@ -106,6 +174,7 @@ static void gradients(void) {
   adead_tensor_destroy(given);
   adead_compiled_destroy(plan);
   adead_chain_destroy(chain);
+  hooks();
 }
 
 static void compiled(void) {

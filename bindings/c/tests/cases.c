@@ -268,9 +268,43 @@ static int pipeline_line(pipeline_case *p, const char *key, char *line) {
   return 1;
 }
 
+/* Reads a line of a case of gradients: its operation, and behind it the loss, SUM(y*g), become the pipeline. */
+static int gradient_line(pipeline_case *p, int *numbers, const test_case *c, const char *key, char *line) {
+  pipeline_run *run = &p->runs[0];
+  recorded_value *v;
+  if (!strcmp(key, "g")) {
+    const int y = (int)p->value_count;
+    v = next_value(p, VALUE_OPERATION);
+    v->op = c->op;
+    memcpy(v->attrs, c->attrs, sizeof v->attrs);
+    v->attr_count = c->attr_count;
+    v->operand_count = c->operand_count;
+    if (v->operand_count > sizeof v->operands / sizeof *v->operands) fatal(c->id, "too many operands");
+    memcpy(v->operands, numbers, v->operand_count * sizeof *numbers);
+    p->value_count++;
+    next_value(p, VALUE_CONSTANT)->given = parse_value(&line), p->value_count++;
+    v = next_value(p, VALUE_OPERATION);
+    v->op = "mul", v->operands[0] = y, v->operands[1] = y + 1, v->operand_count = 2;
+    p->value_count++;
+    v = next_value(p, VALUE_OPERATION);
+    v->op = "sum", v->operands[0] = y + 2, v->operand_count = 1;
+    v->attrs[0][0] = "axis", v->attrs[0][1] = "all", v->attr_count = 1;
+    p->value_count++;
+  } else if (!strcmp(key, "by") && p->by_count < MAX_OUTPUTS) {
+    const size_t number = strtoul(word(&line), NULL, 10);
+    if (number >= c->operand_count || numbers[number] < 0) fatal(c->id, "no such operand");
+    p->by[p->by_count++] = (size_t)numbers[number];
+    run->outputs[run->output_count++] = parse_value(&line);
+  } else {
+    return 0;
+  }
+  return 1;
+}
+
 /* Ends the process where a run that is to succeed has not an expectation for each output. */
 static void check_pipeline(const char *id, const pipeline_case *p) {
-  size_t i, outputs = p->give_count ? p->give_count : 1;
+  size_t i, outputs = p->by_count + p->give_count;
+  outputs = outputs ? outputs : 1;
   for (i = 0; i < p->run_count; i++) {
     if (!p->runs[i].error && p->runs[i].output_count != outputs) fatal(id, "another number of outputs is expected than given");
   }
@@ -289,12 +323,14 @@ static void run_text(char *text, char **prefixes, void (*run)(const test_case *)
   static pipeline_case p;
   test_case c;
   char *line, *next, *key;
+  int gradients = 0, numbers[MAX_OPERANDS];
   for (line = text; *line; line = next) {
     next = line + strcspn(line, "\n");
     if (*next) *next++ = 0;
     if (*line == '#' || !(key = word(&line))) continue;
     if (!strcmp(key, "format")) {
-      if (strcmp(line, "1 adead-contract-2")) fatal(line, "another format");
+      gradients = !strcmp(line, "1 adead-gradients");
+      if (!gradients && strcmp(line, "1 adead-contract-2")) fatal(line, "another format");
     } else if (!strcmp(key, "case")) {
       memset(&c, 0, sizeof c);
       c.id = line;
@@ -307,15 +343,21 @@ static void run_text(char *text, char **prefixes, void (*run)(const test_case *)
       if (wanted(c.id, prefixes)) run(&c);
     } else if (!strcmp(key, "op")) {
       c.op = line;
-      if (strcmp(line, "pipeline")) continue;
+      if (!gradients && strcmp(line, "pipeline")) continue;
       memset(&p, 0, sizeof p);
       p.run_count = 1;
       c.pipeline = &p;
-    } else if (c.pipeline) {
+    } else if (c.pipeline && !gradients) {
       if (!pipeline_line(&p, key, line)) fatal(c.id, key);
     } else if (!strcmp(key, "attr") && c.attr_count < MAX_ATTRS) {
       c.attrs[c.attr_count][0] = word(&line);
       c.attrs[c.attr_count++][1] = line;
+    } else if (!strcmp(key, "in") && gradients && c.operand_count < MAX_OPERANDS) {
+      const int given = strcmp(line, "none") != 0;
+      numbers[c.operand_count++] = given ? (int)p.value_count : -1;
+      if (given && !pipeline_line(&p, key, line)) fatal(c.id, key);
+    } else if (gradients && gradient_line(&p, numbers, &c, key, line)) {
+      continue;
     } else if (!strcmp(key, "in") && c.operand_count < MAX_OPERANDS) {
       c.operands[c.operand_count++] = parse_value(&line);
     } else if (!strcmp(key, "out")) {
@@ -348,16 +390,26 @@ static int is_case_file(const struct dirent *entry) {
 
 static int by_name(const struct dirent **a, const struct dirent **b) { return strcmp((*a)->d_name, (*b)->d_name); }
 
-void each_case(const char *folder, char **prefixes, void (*run)(const test_case *)) {
+static void run_file(const char *path, char **prefixes, void (*run)(const test_case *)) {
+  char *text = read_file(path);
+  run_text(text, prefixes, run);
+  free(text);
+}
+
+void each_case(const char *place, char **prefixes, void (*run)(const test_case *)) {
+  const size_t length = strlen(place);
   struct dirent **entries;
-  int files = scandir(folder, &entries, is_case_file, by_name), i;
-  if (files <= 0) fatal(folder, "no case files");
+  int files, i;
+  if (length > 4 && !strcmp(place + length - 4, ".txt")) {
+    run_file(place, prefixes, run);
+    return;
+  }
+  files = scandir(place, &entries, is_case_file, by_name);
+  if (files <= 0) fatal(place, "no case files");
   for (i = 0; i < files; i++) {
-    char *path = allocate(strlen(folder) + strlen(entries[i]->d_name) + 2), *text;
-    sprintf(path, "%s/%s", folder, entries[i]->d_name);
-    text = read_file(path);
-    run_text(text, prefixes, run);
-    free(text);
+    char *path = allocate(length + strlen(entries[i]->d_name) + 2);
+    sprintf(path, "%s/%s", place, entries[i]->d_name);
+    run_file(path, prefixes, run);
     free(path);
     free(entries[i]);
   }

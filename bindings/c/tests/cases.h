@@ -37,6 +37,8 @@ typedef struct {
 typedef struct {
   recorded_value values[MAX_VALUES];
   size_t gives[MAX_OUTPUTS];
+  /* If there are any, the last value is a loss, and its outputs are the gradients by these values. */
+  size_t by[MAX_OUTPUTS], by_count;
   pipeline_run runs[MAX_RUNS];
   size_t value_count, give_count, run_count;
 } pipeline_case;
@@ -62,9 +64,9 @@ typedef struct {
 /* The number of failed cases. */
 extern size_t failures;
 
-/* Calls `run` for each case of each file of a folder, in order, whose id begins with one of `prefixes`, which NULL
- * ends. Without prefixes, for all. Ends the process if a file is malformed. */
-void each_case(const char *folder, char **prefixes, void (*run)(const test_case *));
+/* Calls `run` for each case of each file of a folder, or of one file, in order, whose id begins with one of `prefixes`, which
+ * NULL ends. Without prefixes, for all. Ends the process if a file is malformed. */
+void each_case(const char *place, char **prefixes, void (*run)(const test_case *));
 
 elements read_value(const value *v);
 

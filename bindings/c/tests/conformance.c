@@ -1,6 +1,6 @@
 /* The conformance cases through the C API: tests/conformance/FORMAT.md, bit for bit.
  *
- *   conformance [--list] FOLDER [ID-PREFIX ...]
+ *   conformance [--list] FOLDER|FILE.txt [ID-PREFIX ...]
  */
 #include "cases.h"
 
@@ -56,6 +56,22 @@ static void run_operation(const test_case *c) {
   adead_attrs_destroy(attrs);
 }
 
+/* Makes the gradients of the last value the outputs. An output is a copy, as a gradient may be a constant, which a pipeline does not
+ * give. */
+static adead_status record_gradients(const pipeline_case *p, const adead_value *values, adead_chain *chain) {
+  adead_value by[MAX_OUTPUTS], gradients[MAX_OUTPUTS];
+  adead_status status;
+  size_t i;
+  for (i = 0; i < p->by_count; i++) by[i] = values[p->by[i]];
+  status = adead_chain_gradients(chain, values[p->value_count - 1], by, p->by_count, gradients);
+  for (i = 0; !status && i < p->by_count; i++) {
+    adead_value copy = 0;
+    status = adead_chain_op(chain, ADEAD_OP_SCALE, &gradients[i], 1, NULL, &copy);
+    if (!status) status = adead_chain_output(chain, copy);
+  }
+  return status;
+}
+
 /* Records a pipeline, its inputs as inputs, or, where they are a run's, as constants. */
 static adead_status record(const pipeline_case *p, const pipeline_run *executed, adead_chain **chain) {
   adead_value values[MAX_VALUES];
@@ -88,6 +104,7 @@ static adead_status record(const pipeline_case *p, const pipeline_run *executed,
     }
   }
   for (i = 0; !status && i < p->give_count; i++) status = adead_chain_output(*chain, values[p->gives[i]]);
+  if (!status && p->by_count) status = record_gradients(p, values, *chain);
   return status;
 }
 
@@ -109,7 +126,7 @@ static void check_run(const char *id, size_t number, const char *how, const pipe
 
 static void run_pipeline(const test_case *c) {
   const pipeline_case *p = c->pipeline;
-  const size_t count = p->give_count ? p->give_count : 1;
+  const size_t given = p->give_count + p->by_count, count = given ? given : 1;
   adead_chain *chain = NULL;
   adead_compiled *compiled = NULL;
   adead_status refused = record(p, NULL, &chain), status;
@@ -176,7 +193,7 @@ static void list(const test_case *c) { puts(c->id); }
 int main(int argc, char **argv) {
   int listing = argc > 1 && !strcmp(argv[1], "--list");
   char **arguments = argv + 1 + listing;
-  if (!*arguments) fatal(NULL, "usage: conformance [--list] FOLDER [ID-PREFIX ...]");
+  if (!*arguments) fatal(NULL, "usage: conformance [--list] FOLDER|FILE.txt [ID-PREFIX ...]");
   if (!listing) {
     adead_status status = adead_context_open(NULL, NULL, &context);
     if (status == ADEAD_BACKEND_UNAVAILABLE) {

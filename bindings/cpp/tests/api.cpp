@@ -538,6 +538,42 @@ void gradients(const Context &ctx) {
   Tensor x = OK(ctx.tensor({3}, numbers));
   CHECK(same(OK(slope.run({x})), OK(ctx.tensor({3}, slopes))));
   FAILS(ShapeMismatch, shape_mismatch, "it must have one element", sums.begin(of).gradients({of}));
+
+  // A hook halves the gradient of x·x. The first square takes no part.
+  Pipeline hooked = ctx.pipeline();
+  Value from = hooked.input(DType::f32, {3}).value();
+  CHECK(OK(hooked.set_grad_enabled(false)));
+  Value first = hooked.mul(from).value();
+  CHECK(!OK(hooked.set_grad_enabled(true)));
+  int calls = 0;
+  hooked.begin(from).mul(from).hook([&](Pipeline &gradient) {
+    calls++;
+    gradient.scale({.5f});
+  });
+  loss = hooked.add(first).sum().value();
+  std::vector<Value> halved = OK(hooked.gradients({from}));
+  CHECK(calls == 1 && hooked.value().get() == loss.get());
+  CHECK(same(OK(OK(hooked.begin(halved[0]).compile()).run({x})), x));
+#ifndef ADEAD_NO_EXCEPTIONS
+  // What a hook throws arrives, and the pipeline is as before.
+  Pipeline thrown = ctx.pipeline();
+  Value in = thrown.input(DType::f32, {3}).value();
+  thrown.mul(in).hook([&](Pipeline &) {
+    if (++calls == 2) throw 17;
+  });
+  bool arrived = false;
+  try {
+    thrown.sum().gradients({in});
+  } catch (int number) {
+    arrived = number == 17;
+  }
+  CHECK(arrived && calls == 2 && thrown.gradients({in}).size() == 1 && calls == 3);
+#endif
+  // An error of an operation in a hook is the pipeline's.
+  Pipeline wrong = ctx.pipeline();
+  Value into = wrong.input(DType::f32, {3}).value();
+  wrong.mul(into).hook([](Pipeline &gradient) { gradient.reshape({4}); });
+  FAILS(ShapeMismatch, shape_mismatch, "4", wrong.sum().gradients({into}));
 }
 
 void pipelines(const Context &ctx) {

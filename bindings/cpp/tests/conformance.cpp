@@ -1,7 +1,7 @@
 // The conformance cases through the C++ API: tests/conformance/FORMAT.md, bit for bit. Every case runs by its operation's
 // number, and, where its operands and attributes can be written so, by its operation's own method too. So do a pipeline's.
 //
-//   conformance [--list] FOLDER [ID-PREFIX ...]
+//   conformance [--list] FOLDER|FILE.txt [ID-PREFIX ...]
 #include "../../c/tests/cases.h"
 #include "check.hpp"
 #include "typed.hpp"
@@ -168,7 +168,7 @@ std::string record(Pipeline &pipeline, const pipeline_case *p, const pipeline_ru
       for (std::size_t j = 0; j < v.operand_count; j++) {
         auto at = static_cast<std::size_t>(v.operands[j]);
         if (v.operands[j] < 0) operands.emplace_back(Value());
-        else if (executed && p->values[at].source <= VALUE_CONSTANT) operands.emplace_back(tensors[at]);
+        else if (executed && !p->by_count && p->values[at].source <= VALUE_CONSTANT) operands.emplace_back(tensors[at]);
         else operands.emplace_back(values[at]);
       }
       auto in = [&](std::size_t j) { return j < operands.size() && v.operands[j] >= 0 ? &operands[j] : nullptr; };
@@ -186,6 +186,12 @@ std::string record(Pipeline &pipeline, const pipeline_case *p, const pipeline_ru
     values.push_back(pipeline.value());
   }
   for (std::size_t i = 0; status == "ok" && i < p->give_count; i++) pipeline.begin(values[p->gives[i]]).output();
+  if (status != "ok" || !p->by_count) return status;
+  std::vector<Value> by;
+  for (std::size_t i = 0; i < p->by_count; i++) by.push_back(values[p->by[i]]);
+  auto gradients = result_of<std::vector<Value>>([&] { return pipeline.gradients(by); }, status, text);
+  // A copy, as a gradient may be a constant, which a pipeline does not give.
+  for (const Value &one : gradients) pipeline.begin(one).scale().output();
   return status;
 }
 
@@ -266,7 +272,7 @@ void list(const test_case *c) { std::puts(c->id); }
 int main(int argc, char **argv) {
   bool listing = argc > 1 && !std::strcmp(argv[1], "--list");
   char **arguments = argv + 1 + listing;
-  if (!*arguments) fatal(nullptr, "usage: conformance [--list] FOLDER [ID-PREFIX ...]");
+  if (!*arguments) fatal(nullptr, "usage: conformance [--list] FOLDER|FILE.txt [ID-PREFIX ...]");
   std::optional<Context> opened;
   if (!listing) {
     std::string text, status = status_of([&] {

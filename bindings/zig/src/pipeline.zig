@@ -9,6 +9,7 @@ const Attrs = tensor.Attrs;
 const Error = enums.Error;
 const Tensor = tensor.Tensor;
 const call = @import("call.zig");
+const callback = @import("callback.zig");
 const check = enums.check;
 
 /// A value of a pipeline: an input, a constant, or the result of an operation. Other pipelines refuse it.
@@ -17,6 +18,15 @@ pub const Value = enum(c.adead_value) {
     none = std.math.maxInt(c.adead_value),
     _,
 };
+
+/// What a hook's function returns.
+fn Replaced(comptime Hook: type) type {
+    const Type = switch (@typeInfo(Hook)) {
+        .pointer => |it| it.child,
+        else => Hook,
+    };
+    return @typeInfo(@TypeOf(Type.replace)).@"fn".return_type.?;
+}
 
 /// A pipeline under construction. One thread at a time may use it.
 pub const Pipeline = struct {
@@ -62,6 +72,48 @@ pub const Pipeline = struct {
         const by: [*c]const c.adead_value = @ptrCast(values.ptr);
         const found: [*c]c.adead_value = @ptrCast(out.ptr);
         try check(c.adead_chain_gradients(self.handle, @intFromEnum(loss), by, values.len, found));
+    }
+
+    /// Works like gradients, and calls `hook.replace(pipeline, number, gradient)` when the gradient of `hooked[number]` is recorded.
+    /// What it returns takes the gradient's place. It may return an error, which ends the recording.
+    pub fn gradientsWith(
+        self: Pipeline,
+        loss: Value,
+        values: []const Value,
+        hooked: []const Value,
+        hook: anytype,
+        out: []Value,
+    ) (Error || callback.ErrorsOf(Replaced(@TypeOf(hook))))!void {
+        std.debug.assert(out.len == values.len);
+        const Errors = Error || callback.ErrorsOf(Replaced(@TypeOf(hook)));
+        const Hooked = struct {
+            hook: @TypeOf(hook),
+            failed: callback.Kept(Errors) = .{},
+
+            fn call(chain: ?*c.adead_chain, number: usize, gradient: c.adead_value, replaced: [*c]c.adead_value, user: ?*anyopaque) callconv(.c) c.adead_status {
+                const own: *@This() = @ptrCast(@alignCast(user));
+                const given: Value = @enumFromInt(gradient);
+                const found = own.hook.replace(Pipeline{ .handle = chain }, number, given);
+                const value: Value = if (@TypeOf(found) == Value) found else found catch |err| return own.failed.keep(err);
+                replaced.* = @intFromEnum(value);
+                return c.ADEAD_OK;
+            }
+        };
+        var state: Hooked = .{ .hook = hook };
+        const by: [*c]const c.adead_value = @ptrCast(values.ptr);
+        const of: [*c]const c.adead_value = @ptrCast(hooked.ptr);
+        const found: [*c]c.adead_value = @ptrCast(out.ptr);
+        const loss_value = @intFromEnum(loss);
+        const status = c.adead_chain_gradients_with(self.handle, loss_value, by, values.len, of, hooked.len, Hooked.call, &state, found);
+        if (status == callback.kept_error) return state.failed.say();
+        try check(status);
+    }
+
+    /// Says whether gradients pass through the operations recorded from now on, as they do at first. Returns whether they did before.
+    pub fn setGradEnabled(self: Pipeline, enabled: bool) Error!bool {
+        var before: i32 = 1;
+        try check(c.adead_chain_set_grad_enabled(self.handle, @intFromBool(enabled), &before));
+        return before != 0;
     }
 
     /// Makes a value an output, in the order of these calls. Without any call, the last value is the output.

@@ -600,6 +600,49 @@ test "gradients" {
     try expectSame(outputs[0], try Tensor.init(f32, &.{3}, &.{ 2, -1, 1.5 }));
 }
 
+/// Halves each gradient, or fails.
+const Halve = struct {
+    calls: usize = 0,
+    wrong: bool = false,
+
+    pub fn replace(self: *Halve, pipeline: adead.Pipeline, number: usize, gradient: adead.Value) error{ Tired, OutOfMemory }!adead.Value {
+        self.calls += 1;
+        if (self.wrong or number != 0) return error.Tired;
+        var attrs: adead.Attrs = .{};
+        defer attrs.deinit();
+        attrs.set(.scale, "alpha", "0x3f000000") catch return error.Tired;
+        return pipeline.op(.scale, &.{gradient}, attrs) catch return error.Tired;
+    }
+};
+
+test "hooks" {
+    if (!library.gradients) return;
+    const ctx = try cpu();
+    defer ctx.deinit();
+    const p = try ctx.pipeline();
+    defer p.deinit();
+    const from = try p.input(.f32, &.{2});
+    try expect(try p.setGradEnabled(false));
+    const first = try p.op(.mul, &.{ from, from }, .{});
+    try expect(!try p.setGradEnabled(true));
+    const square = try p.op(.mul, &.{ from, from }, .{});
+    const loss = try p.op(.sum, &.{try p.op(.add, &.{ first, square }, .{})}, .{});
+    var slopes: [1]adead.Value = undefined;
+    var halve: Halve = .{ .wrong = true };
+    try std.testing.expectError(error.Tired, p.gradientsWith(loss, &.{from}, &.{square}, &halve, &slopes));
+    halve.wrong = false;
+    try p.gradientsWith(loss, &.{from}, &.{square}, &halve, &slopes);
+    try expectEqual(2, halve.calls);
+    try p.output(slopes[0]);
+    const compiled = try p.compile();
+    defer compiled.deinit();
+    const x = try Tensor.init(f32, &.{2}, &.{ 3, -0.25 });
+    defer x.deinit();
+    var outputs: [1]Tensor = undefined;
+    try compiled.run(&.{x}, &outputs);
+    try expectSame(outputs[0], try Tensor.init(f32, &.{2}, &.{ 3, -0.25 }));
+}
+
 test "where values are" {
     const ctx = try adead.Context.open("cpu", .{});
     defer ctx.deinit();

@@ -2,7 +2,7 @@
 //! runner's code reads them. Every case runs by its operation's number, and also by the operation's own method if that
 //! can express its operands and attributes. A pipeline is compiled and run, and also executed.
 //!
-//!     zig build conformance -- [--list] FOLDER [ID-PREFIX ...]
+//!     zig build conformance -- [--list] FOLDER|FILE.txt [ID-PREFIX ...]
 
 const std = @import("std");
 const adead = @import("adead");
@@ -127,6 +127,13 @@ fn record(to: adead.Pipeline, recorded: *const cases.pipeline_case, executed: ?*
         }
     }
     for (recorded.gives[0..recorded.give_count]) |give| try to.output(values[give]);
+    if (recorded.by_count == 0) return;
+    var room: [2][cases.MAX_OUTPUTS]adead.Value = undefined;
+    const by, const gradients = .{ room[0][0..recorded.by_count], room[1][0..recorded.by_count] };
+    for (by, recorded.by[0..recorded.by_count]) |*value, number| value.* = values[number];
+    try to.gradients(values[recorded.value_count - 1], by, gradients);
+    // A copy, as a gradient may be a constant, which a pipeline does not give.
+    for (gradients) |gradient| try to.output(try to.op(.scale, &.{gradient}, .{}));
 }
 
 /// Runs a compiled pipeline.
@@ -175,7 +182,7 @@ fn runPipeline(case: *const cases.test_case) void {
     defer if (compiled) |plan| plan.deinit() else |_| {};
     for (recorded.runs[0..recorded.run_count]) |*of| {
         var room: [cases.MAX_OUTPUTS]Tensor = @splat(.none);
-        const outputs = room[0..@max(1, recorded.give_count)];
+        const outputs = room[0..@max(1, recorded.give_count + recorded.by_count)];
         compareRun(case.id, of, runCompiled(compiled, of, outputs), outputs);
         if (cases.fits_recording(recorded, of) == 0) continue;
         room = @splat(.none);
@@ -224,7 +231,7 @@ pub export fn main(argc: c_int, argv: [*:null]?[*:0]u8) c_int {
     const listing = argc > 1 and std.mem.eql(u8, std.mem.span(argv[1].?), "--list");
     const arguments = argv + 1 + @as(usize, @intFromBool(listing));
     const folder = arguments[0] orelse {
-        _ = puts("usage: conformance [--list] FOLDER [ID-PREFIX ...]");
+        _ = puts("usage: conformance [--list] FOLDER|FILE.txt [ID-PREFIX ...]");
         return 2;
     };
     if (!listing) {

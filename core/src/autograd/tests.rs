@@ -259,6 +259,9 @@ fn attention(draw: &mut Draw) {
         check("attention", &inputs[..3], only(Op::Attention, attrs));
         check("attention with a mask", &inputs, only(Op::Attention, Attrs { scale: 0.3, ..attrs }));
     }
+    // Three blocks of queries, the first of which sees no key.
+    let inputs = [&[2, 600, 1][..], &[1, 300, 1], &[1, 300, 1], &[600, 1]].map(|dims| draw.tensor(dims, -1.0, 1.0));
+    check("attention with many queries", &inputs, only(Op::Attention, Attrs { causal: true, ..Attrs::DEFAULT }));
     // The first queries see no key.
     let inputs = [&[4, 2][..], &[2, 2], &[2, 2]].map(|dims| draw.tensor(dims, -1.0, 1.0));
     check("attention without keys", &inputs, only(Op::Attention, Attrs { causal: true, ..Attrs::DEFAULT }));
@@ -484,4 +487,19 @@ fn parts_that_can_not_be_recomputed_are_refused() {
     assert_eq!(error.status(), Status::InvalidArgument);
     assert_eq!(error.message(), "recompute since value 1; an earlier part that is recomputed ends at 2");
     pipeline.recompute(2).unwrap();
+}
+
+#[test]
+fn attentions_gradient_takes_less_memory_than_all_scores() {
+    let mut pipeline = Context::open("cpu").unwrap().pipeline();
+    let n = 2048;
+    let [q, k, v] = [0; 3].map(|_| pipeline.input(DType::F32, &[n, 2]).unwrap());
+    let attrs = Attrs { causal: true, ..Attrs::DEFAULT };
+    let y = pipeline.op(Op::Attention, &attrs, &[Some(q), Some(k), Some(v)]).unwrap();
+    let loss = pipeline.op(Op::Sum, &Attrs { axis: Axis::All, ..Attrs::DEFAULT }, &[Some(y)]).unwrap();
+    for gradient in pipeline.gradients(loss, &[q, k, v]).unwrap() {
+        pipeline.output(gradient).unwrap();
+    }
+    let (memory, scores) = (pipeline.compile().unwrap().memory(), n * n * 4);
+    assert!(2 * memory < scores, "{memory} bytes; all scores take {scores}");
 }

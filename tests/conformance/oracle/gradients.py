@@ -5,6 +5,7 @@ Every rule is written here a second time, from the document. Its operations are 
 where that is little work, by exact.py."""
 
 import struct
+from functools import reduce
 from math import pi, prod, sqrt
 
 import native
@@ -210,19 +211,64 @@ class Rules:
         do = self.do
         q, k, v, mask = [*operands, None][:4]
         factor = attrs.get("scale") or 1 / sqrt(q.shape[-1])
+        (queries, keys), blocks = (q.shape[-2], k.shape[-2]), []
+        for first in range(0, queries, 256):
+            last = min(first + 256, queries)
+            seen = lambda i: max(0, min(keys, i + 1 + keys - queries)) if attrs.get("causal") else keys  # noqa: E731
+            count = seen(last - 1)
+            part = [part_of(q, -2, first, last), part_of(k, -2, 0, count), part_of(v, -2, 0, count), part_of(g, -2, first, last)]
+            if mask:
+                part.append(mask if mask.shape[-2] == 1 else part_of(mask, -2, first, last))
+                part[4] = part[4] if mask.shape[-1] == 1 else part_of(part[4], -1, 0, count)
+            hidden = [int(j < seen(i)) for i in range(first, last) for j in range(count)] if attrs.get("causal") else None
+            blocks.append(self.of_queries(part, factor, hidden))
+        by_q, by_k, by_v, by_scores = (list(found) for found in zip(*blocks))
+        total = lambda found: reduce(lambda a, b: do("add", a, b), [longer(x, -2, keys) for x in found])  # noqa: E731
+        found = [together(by_q, -2), total(by_k), total(by_v)]
+        return found + [self.summed(together([longer(x, -1, keys) for x in by_scores], -2), mask.shape)] if mask else found
+
+    def of_queries(self, operands, factor, hidden):
+        """Of some queries, and the keys that the last of them sees."""
+        do = self.do
+        q, k, v, g, mask = [*operands, None][:5]
         scores = self.scale(do("matmul", q, k, trans_b=1), factor)
         if mask:
             scores = do("add", scores, mask)
-        if attrs.get("causal"):
-            queries, keys = scores.shape[-2:]
-            seen = Tensor("bool", (queries, keys), [int(j <= i + keys - queries) for i in range(queries) for j in range(keys)])
-            scores = do("where", seen, scores, self.number(float("-inf"), scores))
+        if hidden:
+            scores = do("where", Tensor("bool", scores.shape[-2:], hidden), scores, self.number(float("-inf"), scores))
         weights = do("softmax", scores, axis=-1)
         weights = self.only(do("equal", weights, weights), weights)
         by_scores = self.of_softmax(weights, do("matmul", g, v, trans_b=1), -1)
         scaled = self.scale(by_scores, factor)
-        found = [do("matmul", scaled, k), do("matmul", scaled, q, trans_a=1), do("matmul", weights, g, trans_a=1)]
-        return found + [self.summed(by_scores, mask.shape)] if mask else found
+        return do("matmul", scaled, k), do("matmul", scaled, q, trans_a=1), do("matmul", weights, g, trans_a=1), by_scores
+
+
+def part_of(x, axis, first, last):
+    """The elements from `first` to before `last` along an axis, the last (-1) or the one before it (-2)."""
+    inner, count = prod(x.shape[axis + 1 :]) if axis < -1 else 1, x.shape[axis]
+    rows = [x.data[i : i + count * inner] for i in range(0, len(x.data), count * inner)]
+    shape = list(x.shape)
+    shape[axis] = last - first
+    return Tensor(x.dtype, tuple(shape), [value for row in rows for value in row[first * inner : last * inner]])
+
+
+def longer(x, axis, count):
+    """Zeros behind the elements along such an axis."""
+    inner, have = x.shape[-1] if axis < -1 else 1, x.shape[axis]
+    shape = list(x.shape)
+    shape[axis] = count
+    rows = [x.data[i : i + have * inner] for i in range(0, len(x.data), have * inner)] if have else [[]] * prod(shape[:axis])
+    return Tensor(x.dtype, tuple(shape), [value for row in rows for value in [*row, *[0] * ((count - have) * inner)]])
+
+
+def together(blocks, axis):
+    """Joins blocks along such an axis: -2."""
+    shape = list(blocks[0].shape)
+    shape[axis] = sum(x.shape[axis] for x in blocks)
+    outer = prod(shape[:axis])
+    step = lambda x: len(x.data) // max(outer, 1)  # noqa: E731
+    data = [value for i in range(outer) for x in blocks for value in x.data[i * step(x) : (i + 1) * step(x)]]
+    return Tensor(blocks[0].dtype, tuple(shape), data)
 
 
 def float_of(pattern):
@@ -323,7 +369,11 @@ def text(suite):
     case("shared", "matmul", [rand("f32", 2, 3, 9), rand("f32", 1, 9, 5)], lambda r, xs, y, g: r.of_matmul(xs, {}, y, g))
     heads = [rand("f32", 2, 3, 5, 8), rand("f32", 2, 3, 7, 8), rand("f32", 2, 3, 7, 6)]
     for name, operands, attrs in (("plain", heads, {}), ("causal", heads, {"causal": 1}), ("scale", heads, {"scale": 0.3}),
-                                  ("mask", [*heads, rand("f32", 2, 1, 5, 7)], {})):
+                                  ("mask", [*heads, rand("f32", 2, 1, 5, 7)], {}),
+                                  ("many", [rand("f32", 600, 3), rand("f32", 4, 3), rand("f32", 4, 2), rand("f32", 1, 4)], {}),
+                                  ("many_causal", [rand("f32", 270, 2), rand("f32", 268, 2), rand("f32", 268, 1)], {"causal": 1}),
+                                  ("many_mask", [rand("f32", 258, 1), rand("f32", 3, 1), rand("f32", 3, 2), rand("f32", 258, 3)],
+                                   {"causal": 1})):
         case(name, "attention", operands, lambda r, xs, y, g, attrs=attrs: r.of_attention(xs, attrs, g), **attrs)
     moves(case)
     return HEADER + "\n\n" + "\n".join(writer.lines)

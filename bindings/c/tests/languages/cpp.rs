@@ -329,6 +329,11 @@ pub fn pipeline(operations: &[Operation]) -> String {
          Pipeline &reshape(Array<std::size_t> dims) {{ return Recorder::reshape(dims), *this; }}\n  \
          /// Makes the value an output. Compiled::run_all returns all outputs.\n  \
          Pipeline &output() {{ return Recorder::output(), *this; }}\n  \
+         /// Calls a function when gradients() records the gradient of the current value. The gradient is then this pipeline's\n  \
+         /// current value, and the value that the function leaves takes its place. The pipeline must not move meanwhile.\n  \
+         Pipeline &hook(std::function<void(Pipeline &)> function) {{\n    \
+         Recorder::hook([function = std::move(function)](Recorder &self) {{ function(static_cast<Pipeline &>(self)); }});\n    \
+         return *this;\n  }}\n  \
          /// Records any operation, with all operands in its order; Value() is an absent one. Needed for an optional\n  \
          /// operand that is itself computed.\n  \
          Pipeline &op(Op what, Array<PipelineOperand> operands, const Attrs &attrs = {{}}) {{\n    \
