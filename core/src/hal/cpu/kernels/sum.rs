@@ -42,6 +42,25 @@ unsafe fn block<S: Simd>(x: *const f32, n: usize, map: impl VectorFn, padding: f
     }
 }
 
+/// Combines a vector's lanes in halves: 0 with 8, … then 0 with 4, … A macro, because a closure would not be compiled for the
+/// kernel's instruction set. Lane 0 has the result.
+macro_rules! across {
+    ($S:ident, $vector:ident, |$other:ident| $combined:expr) => {
+        if $S::LANES > 8 {
+            let $other = $S::across::<8>($vector);
+            $vector = $combined;
+        }
+        if $S::LANES > 4 {
+            let $other = $S::across::<4>($vector);
+            $vector = $combined;
+        }
+        let $other = $S::across::<2>($vector);
+        $vector = $combined;
+        let $other = $S::across::<1>($vector);
+        $vector = $combined;
+    };
+}
+
 /// Combines the lanes to their SUM.
 #[inline(always)]
 unsafe fn fold<S: Simd>(lane: &mut [f32; SUM_LANES]) -> f32 {
@@ -57,12 +76,9 @@ unsafe fn fold<S: Simd>(lane: &mut [f32; SUM_LANES]) -> f32 {
             }
             step /= 2;
         }
-        while step > 0 {
-            for l in 0..step {
-                lane[l] += lane[l + step];
-            }
-            step /= 2;
-        }
+        let mut total = S::load(lane.as_ptr());
+        across!(S, total, |other| S::add(total, other));
+        S::store(lane.as_mut_ptr(), total);
         // The machine decides which NaN a sum of NaNs is. The stored NaN must not depend on it.
         contract::canonical(lane[0])
     }
@@ -275,9 +291,10 @@ pub(super) unsafe fn max_key<S: Simd>(x: *const f32, n: usize, flip: i32) -> i32
             });
             i += 2 * S::LANES;
         }
-        let mut keys = [0.0f32; 16];
-        S::store(keys.as_mut_ptr(), S::from_bits(S::max_i(best[0], best[1])));
-        let mut most = keys[..S::LANES].iter().map(|key| key.to_bits() as i32).max().unwrap_or(i32::MIN);
+        let (mut keys, mut first) = (S::from_bits(S::max_i(best[0], best[1])), [0.0f32; 16]);
+        across!(S, keys, |other| S::from_bits(S::max_i(S::bits(keys), S::bits(other))));
+        S::store(first.as_mut_ptr(), keys);
+        let mut most = first[0].to_bits() as i32;
         while i < n {
             most = most.max(contract::max_key(f32::from_bits((*x.add(i)).to_bits() ^ flip as u32)));
             i += 1;
@@ -305,16 +322,14 @@ pub(super) unsafe fn range<S: Simd>(x: *const f32, n: usize) -> (f32, f32) {
             });
             i += 4 * S::LANES;
         }
-        let low = S::min(S::min(low[0], low[1]), S::min(low[2], low[3]));
-        let high = S::max(S::max(high[0], high[1]), S::max(high[2], high[3]));
+        let mut low = S::min(S::min(low[0], low[1]), S::min(low[2], low[3]));
+        let mut high = S::max(S::max(high[0], high[1]), S::max(high[2], high[3]));
+        across!(S, low, |other| S::min(low, other));
+        across!(S, high, |other| S::max(high, other));
         let (mut lows, mut highs) = ([0.0f32; 16], [0.0f32; 16]);
         S::store(lows.as_mut_ptr(), low);
         S::store(highs.as_mut_ptr(), high);
         let (mut least, mut most) = (lows[0], highs[0]);
-        for lane in 1..S::LANES {
-            least = if lows[lane] < least { lows[lane] } else { least };
-            most = if most < highs[lane] { highs[lane] } else { most };
-        }
         while i < n {
             let value = *x.add(i);
             least = if value < least { value } else { least };

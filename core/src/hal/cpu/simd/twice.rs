@@ -31,6 +31,12 @@ impl<S: Simd> Simd for Twice<S> {
     type M = (S::M, S::M);
     type D = S::D;
 
+    #[inline(always)]
+    unsafe fn across<const STEP: usize>(a: Self::F) -> Self::F {
+        // SAFETY: the caller keeps the trait's contract.
+        unsafe { if STEP == S::LANES { (a.1, a.0) } else { (S::across::<STEP>(a.0), S::across::<STEP>(a.1)) } }
+    }
+
     both! {
         add(a: F, b: F) -> F;
         sub(a: F, b: F) -> F;

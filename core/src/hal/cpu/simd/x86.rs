@@ -110,6 +110,18 @@ impl Simd for Avx2 {
     const FUSED: bool = true;
     const SIDE_BY_SIDE: usize = 2;
 
+    #[inline(always)]
+    unsafe fn across<const STEP: usize>(a: __m256) -> __m256 {
+        // SAFETY: the instruction set is available.
+        unsafe {
+            match STEP {
+                4 => _mm256_permute2f128_ps::<1>(a, a),
+                2 => _mm256_permute_ps::<0b01_00_11_10>(a),
+                _ => _mm256_permute_ps::<0b10_11_00_01>(a),
+            }
+        }
+    }
+
     instructions! {
         splat(x: f32) -> __m256 = _mm256_set1_ps(x);
         splat_i(x: i32) -> __m256i = _mm256_set1_epi32(x);
@@ -224,6 +236,19 @@ impl Simd for Avx512 {
     const SIDE_BY_SIDE: usize = 4;
     const PACKS: bool = true;
 
+    #[inline(always)]
+    unsafe fn across<const STEP: usize>(a: __m512) -> __m512 {
+        // SAFETY: the instruction set is available.
+        unsafe {
+            match STEP {
+                8 => _mm512_shuffle_f32x4::<0b01_00_11_10>(a, a),
+                4 => _mm512_shuffle_f32x4::<0b10_11_00_01>(a, a),
+                2 => _mm512_permute_ps::<0b01_00_11_10>(a),
+                _ => _mm512_permute_ps::<0b10_11_00_01>(a),
+            }
+        }
+    }
+
     instructions! {
         splat(x: f32) -> __m512 = _mm512_set1_ps(x);
         splat_i(x: i32) -> __m512i = _mm512_set1_epi32(x);
@@ -246,7 +271,8 @@ impl Simd for Avx512 {
             _mm512_set1_ps(f32::from_bits(0x7fc0_0000)), a, _mm512_set1_epi32(0x1111_1100)
         );
         scale(x: __m512, n: __m512, _shifted: __m512) -> __m512 = _mm512_scalef_ps(x, n);
-        scale_down(x: __m512, n: __m512, _shifted: __m512) -> __m512 = _mm512_scalef_ps(x, n);
+        scale_down(x: __m512, n: __m512, _shifted: __m512) -> __m512 =
+            _mm512_maskz_scalef_ps(_mm512_cmp_ps_mask::<_CMP_NLT_UQ>(n, _mm512_set1_ps(-180.0)), x, n);
         prefetch(p: *const f32) -> () = _mm_prefetch::<_MM_HINT_T0>(p.cast());
         prefetch_to_second(p: *const f32) -> () = _mm_prefetch::<_MM_HINT_T1>(p.cast());
         bits(a: __m512) -> __m512i = _mm512_castps_si512(a);
@@ -356,6 +382,17 @@ impl Simd for Sse2 {
     type M = __m128;
     type D = __m128d;
     const PAIRS: bool = true;
+
+    #[inline(always)]
+    unsafe fn across<const STEP: usize>(a: __m128) -> __m128 {
+        // SAFETY: the instruction set is available.
+        unsafe {
+            match STEP {
+                2 => _mm_shuffle_ps::<0b01_00_11_10>(a, a),
+                _ => _mm_shuffle_ps::<0b10_11_00_01>(a, a),
+            }
+        }
+    }
 
     instructions! {
         splat(x: f32) -> __m128 = _mm_set1_ps(x);
