@@ -103,8 +103,10 @@ impl Rule {
         }
         let mut weights = to.op(Op::Softmax, &Attrs { axis: last, ..Attrs::DEFAULT }, &[scores])?;
         // A query that sees no key has weights NaN here and a result of 0: no gradient.
-        let itself = to.binary(Op::Equal, weights, weights)?;
-        weights = to.only_where(itself, weights)?;
+        if self.mask.is_some() || plan.visible(step.attrs.causal, 0) == 0 {
+            let itself = to.binary(Op::Equal, weights, weights)?;
+            weights = to.only_where(itself, weights)?;
+        }
         if step.wants(2) {
             self.by_v = Some(self.added(to, self.by_v, weights, g)?);
         }

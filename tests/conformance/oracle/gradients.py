@@ -221,14 +221,14 @@ class Rules:
                 part.append(mask if mask.shape[-2] == 1 else part_of(mask, -2, first, last))
                 part[4] = part[4] if mask.shape[-1] == 1 else part_of(part[4], -1, 0, count)
             hidden = [int(j < seen(i)) for i in range(first, last) for j in range(count)] if attrs.get("causal") else None
-            blocks.append(self.of_queries(part, factor, hidden))
+            blocks.append(self.of_queries(part, factor, hidden, blind=bool(mask) or not seen(0)))
         by_q, by_k, by_v, by_scores = (list(found) for found in zip(*blocks))
         total = lambda found: reduce(lambda a, b: do("add", a, b), [longer(x, -2, keys) for x in found])  # noqa: E731
         found = [together(by_q, -2), total(by_k), total(by_v)]
         return found + [self.summed(together([longer(x, -1, keys) for x in by_scores], -2), mask.shape)] if mask else found
 
-    def of_queries(self, operands, factor, hidden):
-        """Of some queries, and the keys that the last of them sees."""
+    def of_queries(self, operands, factor, hidden, blind):
+        """Of some queries, and the keys that the last of them sees. `blind`: whether a query may see none."""
         do = self.do
         q, k, v, g, mask = [*operands, None][:5]
         scores = self.scale(do("matmul", q, k, trans_b=1), factor)
@@ -237,7 +237,8 @@ class Rules:
         if hidden:
             scores = do("where", Tensor("bool", scores.shape[-2:], hidden), scores, self.number(float("-inf"), scores))
         weights = do("softmax", scores, axis=-1)
-        weights = self.only(do("equal", weights, weights), weights)
+        if blind:
+            weights = self.only(do("equal", weights, weights), weights)
         by_scores = self.of_softmax(weights, do("matmul", g, v, trans_b=1), -1)
         scaled = self.scale(by_scores, factor)
         return do("matmul", scaled, k), do("matmul", scaled, q, trans_a=1), do("matmul", weights, g, trans_a=1), by_scores
