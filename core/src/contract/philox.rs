@@ -9,10 +9,10 @@ const ROUNDS: usize = 10;
 /// Returns the four words of a counter under a key.
 pub fn philox(mut counter: [u32; 4], mut key: [u32; 2]) -> [u32; 4] {
     for _ in 0..ROUNDS {
-        let products = [0, 1].map(|i| u64::from(MULTIPLIERS[i]) * u64::from(counter[2 * i]));
-        let [high, low] = [products.map(|product| (product >> 32) as u32), products.map(|product| product as u32)];
-        counter = [high[1] ^ counter[1] ^ key[0], low[1], high[0] ^ counter[3] ^ key[1], low[0]];
-        key = [0, 1].map(|i| key[i].wrapping_add(KEY_STEPS[i]));
+        let [a, b, c, d] = counter;
+        let (first, second) = (u64::from(MULTIPLIERS[0]) * u64::from(a), u64::from(MULTIPLIERS[1]) * u64::from(c));
+        counter = [(second >> 32) as u32 ^ b ^ key[0], second as u32, (first >> 32) as u32 ^ d ^ key[1], first as u32];
+        key = [key[0].wrapping_add(KEY_STEPS[0]), key[1].wrapping_add(KEY_STEPS[1])];
     }
     counter
 }
