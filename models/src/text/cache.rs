@@ -94,6 +94,30 @@ impl Cache {
         Ok(to)
     }
 
+    /// Returns a cache with the first `length` of these tokens. On a GPU it has the same memory until one of them changes.
+    pub fn fork(&self, context: &Context, length: usize) -> Result<Cache> {
+        let on_device = self.on_device.as_ref().map(|cache| cache.fork(context, length)).transpose()?;
+        let layers = vec![Layer::default(); self.layers.len()];
+        let mut fork = Cache { on_device, layers, length: 0, capacity: 0, ..*self };
+        if length == 0 {
+            return Ok(fork);
+        }
+        fork.reserve(length)?;
+        let copy = |from: &[f32], to: &mut [f32]| {
+            for (from, to) in
+                from.chunks_exact(self.capacity * self.width).zip(to.chunks_exact_mut(fork.capacity * self.width))
+            {
+                to[..length * self.width].copy_from_slice(&from[..length * self.width]);
+            }
+        };
+        for (from, to) in self.layers.iter().zip(&mut fork.layers) {
+            copy(&from.keys, &mut to.keys);
+            copy(&from.values, &mut to.values);
+        }
+        fork.length = length;
+        Ok(fork)
+    }
+
     /// Writes the keys and values of a layer for the tokens behind those that it has, rows of `[heads, values]`. [`reserve`] must
     /// have made room.
     ///
@@ -158,6 +182,25 @@ mod tests {
             cache.write(&context, layer, &keys, &values);
         }
         cache.advance(rows);
+    }
+
+    #[test]
+    fn a_fork_has_the_first_tokens_and_goes_its_own_way() {
+        let context = Context::open("cpu").unwrap();
+        let mut cache = Cache::new(2, 3, 2, 300);
+        fill(&mut cache, 200);
+        let mut fork = cache.fork(&context, 70).unwrap();
+        assert_eq!((fork.length(), fork.capacity), (70, 128));
+        for (layer, head) in [(0, 0), (1, 2)] {
+            assert_eq!(fork.read(layer, head, 0..70), cache.read(layer, head, 0..70));
+        }
+        cache.truncate(64);
+        fill(&mut cache, 7);
+        fill(&mut fork, 1);
+        assert_eq!(fork.read(1, 1, 70..71), cache.read(1, 1, 70..71));
+        assert_eq!(fork.length(), 71);
+        let empty = cache.fork(&context, 0).unwrap();
+        assert_eq!(empty.length(), 0);
     }
 
     #[test]

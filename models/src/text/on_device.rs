@@ -20,6 +20,15 @@ impl OnDevice {
         self.slot.as_ref()
     }
 
+    /// Returns the first `length` keys and values, without a slot. [`append`](Self::append) cuts off what is behind them.
+    pub fn fork(&self, context: &Context, length: usize) -> Result<OnDevice> {
+        let layers = match &self.slot {
+            Some(slot) if length > 0 => slot.read(context, length)?.into_iter().map(Some).collect(),
+            _ => self.layers.clone(),
+        };
+        Ok(OnDevice { layers, slot: None })
+    }
+
     /// Moves the first `length` keys and values to a slot.
     pub fn enter(&mut self, context: &Context, length: usize, slot: Slot) -> Result<()> {
         let layers = match &self.slot {
