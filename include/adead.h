@@ -835,8 +835,8 @@ typedef struct {
 } adead_cache_use;
 
 /// Takes the gradient of a hooked value, and writes to `out` what takes its place; the gradient stands there. `number` says which of the
-/// hooked values it is. `chain` records, and no other call on that chain may be made meanwhile. Any status other than `ADEAD_OK` ends
-/// the recording, which returns it.
+/// hooked values it is. Operations are recorded with the `chain` that it receives, which it must not destroy. Any status other than
+/// `ADEAD_OK` ends the recording, which returns it.
 typedef adead_status (*adead_hook)(adead_chain *chain, size_t number, adead_value gradient, adead_value *out, void *user);
 
 /// The form of gelu, one of `ADEAD_GELU_...`.

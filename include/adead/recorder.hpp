@@ -233,23 +233,33 @@ class Recorder {
     return detail::done(ADEAD_OK, std::move(result));
   }
   /// Calls a hook, with the gradient as the current value, which it may change. No exception may pass through the library.
-  static adead_status called(adead_chain *, std::size_t number, adead_value gradient, adead_value *out, void *user) noexcept {
+  static adead_status called(adead_chain *chain, std::size_t number, adead_value gradient, adead_value *out, void *user) noexcept {
     auto &self = *static_cast<Recorder *>(user);
     self.current_ = Value(gradient);
+    // A hook records with the pointer that it was given.
+    adead_chain *own = self.handle_.release();
+    self.handle_ = detail::Handle<adead_chain, adead_chain_destroy>(chain);
+    const adead_status status = self.replaced(number);
+    self.handle_.release();
+    self.handle_ = detail::Handle<adead_chain, adead_chain_destroy>(own);
+    *out = self.current_.get();
+    return status;
+  }
+  adead_status replaced(std::size_t number) noexcept {
     // A copy, as the function may add hooks.
-    const auto function = self.hooks_[number].second;
 #ifndef ADEAD_NO_EXCEPTIONS
     try {
-      function(self);
+      const auto function = hooks_[number].second;
+      function(*this);
     } catch (...) {
-      self.thrown_ = std::current_exception();
+      thrown_ = std::current_exception();
       return ADEAD_INVALID_ARGUMENT;
     }
 #else
-    function(self);
+    const auto function = hooks_[number].second;
+    function(*this);
 #endif
-    *out = self.current_.get();
-    return self.status_;
+    return status_;
   }
   void failed(adead_status status) {
     if (status && !status_) {

@@ -41,8 +41,8 @@ pub unsafe extern "C" fn adead_chain_gradients(
 }
 
 /// Takes the gradient of a hooked value, and writes to `out` what takes its place; the gradient stands there. `number` says which of the
-/// hooked values it is. `chain` records, and no other call on that chain may be made meanwhile. Any status other than `ADEAD_OK` ends
-/// the recording, which returns it.
+/// hooked values it is. Operations are recorded with the `chain` that it receives, which it must not destroy. Any status other than
+/// `ADEAD_OK` ends the recording, which returns it.
 pub type adead_hook = Option<
     unsafe extern "C" fn(
         chain: *mut adead_chain,
