@@ -63,7 +63,7 @@ fn a_job_is_told_epoch_by_epoch_and_has_one_hash() {
 
 #[test]
 fn the_examples_can_be_read() {
-    for name in ["digits", "mlp", "gpt", "pairs", "adapters"] {
+    for name in ["mnist", "mlp", "gpt", "pairs", "adapters"] {
         let text = fs::read_to_string(repository(&format!("examples/train/{name}.toml"))).unwrap();
         let folder = Folder::new(name, &text);
         // Their data are elsewhere.
