@@ -153,7 +153,7 @@ pub trait Simd: Copy + 'static {
         }
     }
     /// As [`Simd::scale`], for −180 ≤ n ≤ 20 and |x| < 2²⁰. For n = −191 and a finite x it is 0, without a product that is below the
-    /// smallest number: for one, a processor by Intel takes a hundred times as long.
+    /// smallest number, for which processors by Intel take many times as long.
     #[inline(always)]
     unsafe fn scale_down(x: Self::F, _n: Self::F, shifted: Self::F) -> Self::F {
         // First times 2ⁿ⁺⁶⁴, which is exact unless the result is zero, then times 2⁻⁶⁴. The shift removes all of 3·2²²
