@@ -371,6 +371,7 @@ def text(suite):
     heads = [rand("f32", 2, 3, 5, 8), rand("f32", 2, 3, 7, 8), rand("f32", 2, 3, 7, 6)]
     for name, operands, attrs in (("plain", heads, {}), ("causal", heads, {"causal": 1}), ("scale", heads, {"scale": 0.3}),
                                   ("mask", [*heads, rand("f32", 2, 1, 5, 7)], {}),
+                                  ("nan", [heads[0], wild("f32", 2, 3, 7, 8), heads[2]], {"causal": 1}),
                                   ("many", [rand("f32", 600, 3), rand("f32", 4, 3), rand("f32", 4, 2), rand("f32", 1, 4)], {}),
                                   ("many_causal", [rand("f32", 270, 2), rand("f32", 268, 2), rand("f32", 268, 1)], {"causal": 1}),
                                   ("many_mask", [rand("f32", 258, 1), rand("f32", 3, 1), rand("f32", 3, 2), rand("f32", 258, 3)],
