@@ -55,6 +55,8 @@ mod tensor;
 
 pub use calls::{AttentionOptions, MatmulOptions};
 pub use command::Command;
+#[cfg(feature = "lend")]
+pub use context::Writing;
 pub use context::{Context, ContextOptions};
 pub use dtype::DType;
 pub use error::{Error, Result, Status};

@@ -38,7 +38,8 @@ struct Graph { std::vector<std::function<Result()>> work; };
 
 // Streams of several threads run beside each other.
 static Result enqueue(Handle stream, std::function<Result()> work) {
-    auto *s = static_cast<Stream *>(stream);
+    // 1 is the default stream, whose work runs at once too.
+    auto *s = stream == Handle(1) ? nullptr : static_cast<Stream *>(stream);
     if (s && s->captured) {
         s->captured->push_back(work);
         return OK;

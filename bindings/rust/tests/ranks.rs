@@ -151,6 +151,65 @@ fn fixed_gradients_have_the_same_bits_in_any_number_of_ranks() {
     assert!(errors.iter().all(|text| text.contains("gradients fixed")), "{errors:?}");
 }
 
+/// A network whose gradients are exchanged in three parts.
+fn wide(context: &Context, fixed: bool) -> Trainer {
+    let mut net = Network::new(context, 7).with_fixed_gradients(fixed);
+    let x = net.input(DType::F32, &[4, 6]).unwrap();
+    let targets = net.input(DType::I64, &[4]).unwrap();
+    let mut y = x;
+    for name in ["a", "b", "c", "d"] {
+        y = layers::linear(&mut net, name, y, 1088).unwrap();
+    }
+    let y = layers::linear(&mut net, "out", y, 3).unwrap();
+    let loss = losses::cross_entropy(&mut net, y, targets).unwrap();
+    Trainer::in_shards(net, loss, optimizer(), SHARDS).unwrap()
+}
+
+#[test]
+fn gradients_in_parts_have_the_same_bits() {
+    let contexts = contexts();
+    for fixed in [false, true] {
+        let mut alone = wide(&contexts[0], fixed);
+        let losses: Vec<f32> = (0..2).map(|_| step(&mut alone).unwrap()).collect();
+        for size in [2, 3] {
+            let found = ranks(size, |rank, transport| {
+                let mut trainer = wide(&contexts[rank + 1], fixed);
+                trainer.join(transport).unwrap();
+                let losses: Vec<f32> = (0..2).map(|_| step(&mut trainer).unwrap()).collect();
+                (losses, bits(&trainer))
+            });
+            for (rank, (own, weights)) in found.iter().enumerate() {
+                assert!(*own == losses && *weights == bits(&alone), "rank {rank} of {size}, fixed: {fixed}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_rank_that_leaves_between_two_parts_is_named() {
+    let context = Context::open("cpu").unwrap();
+    let found = ranks(2, |rank, transport| {
+        let mut trainer = wide(&context, false);
+        trainer.join(transport).unwrap();
+        step(&mut trainer).unwrap();
+        let shards = trainer.own_shards();
+        let [x, targets] = batch(1, shards);
+        trainer.accumulate(&[&x, &targets]).unwrap();
+        if rank == 1 {
+            return None;
+        }
+        // The last part's sums are missing, or the other rank has left before it sent all of the others.
+        let before = bits(&trainer);
+        let error = trainer.apply().unwrap_err();
+        assert!(bits(&trainer) == before && trainer.steps() == 1 && trainer.accumulated() == 0);
+        let again = step(&mut trainer).unwrap_err().to_string();
+        assert!(again.contains("the ranks can't be used any longer: rank 1"), "{again}");
+        Some((error.status(), error.to_string()))
+    });
+    let (status, text) = found[0].as_ref().unwrap();
+    assert!(*status == Status::Io && text.contains("rank 1 has left the training"), "{text}");
+}
+
 #[test]
 fn a_training_goes_on_with_another_number_of_ranks() {
     let contexts = contexts();
@@ -328,6 +387,24 @@ fn gpus_exchange_gradients_through_nccl() {
             assert!(*own == losses && *weights == bits(&alone), "rank {rank} over {transport}");
             assert!(transport.starts_with(name), "{transport} instead of {name}");
         }
+    }
+}
+
+#[test]
+fn gpus_exchange_parts_through_nccl() {
+    let Some(contexts) = two_gpus() else { return };
+    for fixed in [false, true] {
+        let mut alone = wide(&contexts[0], fixed);
+        let losses: Vec<f32> = (0..3).map(|_| step(&mut alone).unwrap()).collect();
+        let found = ranks(2, |rank, transport| {
+            let mut trainer = wide(&contexts[rank], fixed);
+            trainer.join(transport).unwrap();
+            assert!(trainer.transport().unwrap().starts_with("NCCL"));
+            let losses: Vec<f32> = (0..3).map(|_| step(&mut trainer).unwrap()).collect();
+            (losses, bits(&trainer))
+        });
+        let expected = (losses, bits(&alone));
+        assert!(found.iter().all(|found| *found == expected), "fixed: {fixed}");
     }
 }
 

@@ -10,6 +10,9 @@ mod parallel;
 mod profiling;
 mod running;
 
+#[cfg(feature = "lend")]
+pub use lending::Writing;
+
 use crate::config::Config;
 use crate::contract::Precision;
 use crate::devices::{self, Choice, Named, Opened, Slot};

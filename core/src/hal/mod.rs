@@ -194,10 +194,11 @@ pub unsafe trait Device: Send + Sync {
         fail!(Unsupported, "{} can't make a buffer over memory of another library", self.info().id)
     }
 
-    /// Runs work of other code with the device's context current in this thread, if the backend has such a thing.
+    /// Runs code that gives work to CUDA's default stream, with the device's context current in this thread. The default stream
+    /// first waits for `after`. Returns an event behind all of its work. `unsupported` on a device without a default stream.
     #[cfg(feature = "lend")]
-    fn lend(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<()> {
-        work()
+    fn lend(&self, _after: &dyn Event, _give: &mut dyn FnMut() -> Result<()>) -> Result<Arc<dyn Event>> {
+        fail!(Unsupported, "{} can't run work of another library", self.info().id)
     }
 
     /// Returns whether its streams can copy from the memory of another device: [`Stream::copy_from`].

@@ -1,10 +1,10 @@
 //! Attributes: one flat struct holds the attributes of all operations, each with its default.
 
 use super::Op;
+use super::decimal::parse_f32;
 use crate::contract::{Activation, BlockFormat, GeluForm, Precision};
 use crate::dtype::DType;
 use crate::error::{Error, Result, Status, fail};
-use crate::fpenv::default_environment;
 use crate::shape::MAX_RANK;
 
 /// The axis along which an operation works.
@@ -271,83 +271,4 @@ fn allowed(name: &str) -> String {
         "perm" | "axes" | "start" | "stop" | "step" | "before" | "after" => "integers separated by commas".into(),
         _ => "a number".into(),
     }
-}
-
-/// Parses a decimal f32 as the standard library does. Rounds to nearest even, whatever rounding mode the host process has set.
-#[cfg(any(feature = "settings", feature = "text"))]
-pub(crate) fn parse_f32(text: &str) -> Option<f32> {
-    default_environment(|| text.parse().ok())
-}
-
-/// Parses a short decimal f32. The smallest library has only this, because the standard library's tables take 15 KB.
-#[cfg(not(any(feature = "settings", feature = "text")))]
-use short_f32 as parse_f32;
-
-/// Parses a decimal f32 whose digits are at most 2²⁴ and are moved by at most ten places. Both the digits and the power of ten are
-/// exact then, so the result is rounded once. `None` for other numbers.
-#[cfg(any(test, not(any(feature = "settings", feature = "text"))))]
-fn short_f32(text: &str) -> Option<f32> {
-    const MOST: u32 = 1 << 24;
-    let (negative, text) = match text.strip_prefix('-') {
-        Some(rest) => (true, rest),
-        None => (false, text.strip_prefix('+').unwrap_or(text)),
-    };
-    let signed = |x: f32| if negative { -x } else { x };
-    if text == "inf" {
-        return Some(signed(f32::INFINITY));
-    }
-    let (number, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
-    let mut places: i32 = exponent.parse().ok()?;
-    let (mut digits, mut any, mut behind) = (0u32, false, false);
-    for byte in number.bytes() {
-        match byte {
-            b'0'..=b'9' => digits = digits * 10 + u32::from(byte - b'0'),
-            b'.' if !behind => {
-                behind = true;
-                continue;
-            }
-            _ => return None,
-        }
-        if digits > MOST {
-            return None;
-        }
-        any = true;
-        places = places.checked_sub(i32::from(behind))?;
-    }
-    if !any || places.unsigned_abs() > 10 {
-        return None;
-    }
-    default_environment(|| {
-        let power = (0..places.unsigned_abs()).fold(1.0f32, |power, _| power * 10.0);
-        let digits = digits as f32;
-        Some(signed(if places < 0 { digits / power } else { digits * power }))
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn short_numbers_are_those_of_the_standard_library() {
-        let mut all: Vec<String> =
-            ["0", "-0", "+1", ".5", "5.", "1e10", "1E-10", "16777216", "0.044715", "-3.4028e5", "inf", "-inf"]
-                .map(str::to_owned)
-                .into();
-        for digits in (0..MOST_TESTED).step_by(99_991) {
-            all.extend((0..=10).map(|places| format!("{digits}e-{places}")));
-            all.extend((0..=10).map(|places| format!("-{digits}e{places}")));
-        }
-        for text in all {
-            let (short, whole) = (short_f32(&text).map(f32::to_bits), text.parse().ok().map(f32::to_bits));
-            assert_eq!(short, whole, "{text}");
-        }
-        for text in
-            ["", "-", ".", "e5", "1e", "1.2.3", "1x", "16777217", "1e11", "0.00000000001", "1e99999999999", "--1"]
-        {
-            assert_eq!(short_f32(text), None, "{text}");
-        }
-    }
-
-    const MOST_TESTED: u32 = 1 << 24;
 }

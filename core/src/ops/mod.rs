@@ -7,6 +7,7 @@ mod attrs;
 mod bound;
 pub(crate) use bound::most;
 mod compare;
+mod decimal;
 mod metas;
 mod reduction;
 mod rules;
@@ -15,11 +16,13 @@ mod split;
 mod table;
 
 pub(crate) use attention::AttentionPlan;
-#[cfg(any(feature = "settings", feature = "text"))]
-pub(crate) use attrs::parse_f32;
 pub use attrs::{Attrs, Axis, PerAxis, Permutation};
 pub(crate) use concat::axis as concat_axis;
 pub(crate) use cumsum::axis as cumsum_axis;
+#[cfg(any(feature = "settings", feature = "text"))]
+pub(crate) use decimal::parse_f32;
+#[cfg(feature = "text")]
+pub(crate) use decimal::parse_f64;
 #[cfg(not(feature = "quantized"))]
 pub(crate) use dequantize::without_quantized;
 pub(crate) use embedding::{check_id, check_ids, id};

@@ -5,7 +5,7 @@ use super::gpu::Gpu;
 use super::graph::{Graph, Source};
 use super::host::Host;
 use super::ids::Ids;
-use super::plan::Arrangement;
+use super::plan::{Arrangement, Each};
 use super::price::Prices;
 use crate::context::{Context, Kept};
 use crate::dispatch::Why;
@@ -224,21 +224,44 @@ impl Compiled {
     /// change on. Errors: `invalid_argument` for a wrong number of inputs; `dtype_mismatch` and `shape_mismatch` for an input that differs
     /// from the recorded one; the errors of operations, such as an id outside a table.
     pub fn run(&self, inputs: &[&Tensor]) -> Result<Vec<Tensor>> {
-        self.run_with(inputs, None, false)
+        self.run_with(inputs, None, false, &mut |_, _| Ok(()))
     }
 
     /// Runs like [`Compiled::run`]. On a GPU the outputs stay there until the host reads them, for callers that pass them to the
     /// next run. [`Compiled::run`] leaves them there only if an input is nowhere else.
     pub fn run_staying(&self, inputs: &[&Tensor]) -> Result<Vec<Tensor>> {
-        self.run_with(inputs, None, true)
+        self.run_with(inputs, None, true, &mut |_, _| Ok(()))
+    }
+
+    /// Runs like [`Compiled::run_staying`]. Passes each output with its number to `each`, at the earliest when it is computed, or on a GPU
+    /// enqueued: see [`Pipeline::hand_out`](super::Pipeline::hand_out). Also returns the errors of `each`, which end the run.
+    #[cfg(feature = "lend")]
+    pub fn run_early(&self, inputs: &[&Tensor], each: &mut dyn FnMut(usize, Tensor) -> Result<()>) -> Result<()> {
+        let graph = &self.plan.graph;
+        let mut of_computed = |number: usize, root: &Tensor| {
+            let of_it = |&(_, node): &(usize, &u32)| graph.root(*node) == self.plan.computed[number];
+            let mut outputs = graph.outputs.iter().enumerate().filter(of_it);
+            outputs.try_for_each(|(i, &node)| each(i, graph.of_root(node, root)?))
+        };
+        let found = self.run_with(inputs, None, true, &mut of_computed)?;
+        match self.plan.done().is_empty() {
+            true => found.into_iter().enumerate().try_for_each(|(i, output)| each(i, output)),
+            false => Ok(()),
+        }
     }
 
     /// Runs like [`Compiled::run`]. On the CPU it also adds the seconds of each step to `times`.
     pub(crate) fn run_timed(&self, inputs: &[&Tensor], times: Option<&mut Vec<f64>>) -> Result<Vec<Tensor>> {
-        self.run_with(inputs, times, false)
+        self.run_with(inputs, times, false, &mut |_, _| Ok(()))
     }
 
-    fn run_with(&self, inputs: &[&Tensor], times: Option<&mut Vec<f64>>, stay: bool) -> Result<Vec<Tensor>> {
+    fn run_with(
+        &self,
+        inputs: &[&Tensor],
+        times: Option<&mut Vec<f64>>,
+        stay: bool,
+        each: Each<'_>,
+    ) -> Result<Vec<Tensor>> {
         let graph = &self.plan.graph;
         if inputs.len() != graph.inputs.len() {
             fail!(InvalidArgument, "the pipeline has {} inputs and was given {}", graph.inputs.len(), inputs.len());
@@ -253,8 +276,8 @@ impl Compiled {
             }
         }
         let computed = match &self.device {
-            Device::Cpu(host) => host.run(&self.plan, inputs, self.reason, times)?,
-            Device::Gpu(gpu) => gpu.run(&self.plan, inputs, self.reason, stay)?,
+            Device::Cpu(host) => host.run(&self.plan, inputs, self.reason, times, each)?,
+            Device::Gpu(gpu) => gpu.run(&self.plan, inputs, self.reason, stay, each)?,
         };
         let output = |&node: &u32| {
             let root = graph.root(node);

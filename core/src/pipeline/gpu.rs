@@ -2,7 +2,7 @@
 
 use super::fuse::Step;
 use super::graph::Source;
-use super::plan::{Arrangement, Place};
+use super::plan::{Arrangement, Each, Place};
 use crate::command::Command;
 use crate::devices::Opened;
 use crate::error::{Result, fail};
@@ -11,9 +11,10 @@ use crate::operand::{Meta, View, ViewMut};
 use crate::ops::Op;
 use crate::profile::{Activity, Reason, What};
 use crate::tensor::Tensor;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A plan on a GPU: its memory and its recording.
+/// A plan on a GPU: its memory and its recordings.
 pub(super) struct Gpu {
     opened: Arc<Opened>,
     block: Arc<dyn Buffer>,
@@ -23,7 +24,8 @@ pub(super) struct Gpu {
     states: Vec<Arc<dyn Buffer>>,
     /// Whether an operation can find an error in its operands' values, such as an id outside a table.
     looks: bool,
-    recording: Arc<dyn Recording>,
+    /// One for each part of a run.
+    recordings: Vec<Arc<dyn Recording>>,
     /// A run holds this from writing the inputs to reading the outputs, because runs share the block and the states.
     turn: Mutex<()>,
 }
@@ -59,19 +61,30 @@ impl Gpu {
             }
             states.push(memory);
         }
-        let recording = opened.with(|stream| {
-            // The uploads finish here, because the recording may be replayed on another stream.
+        let recordings = opened.with(|stream| {
+            // The uploads finish here, because the recordings may be replayed on another stream.
             stream.synchronize()?;
-            stream.start_recording()?;
             let memory = Memory { block: &*block, constants: &constants, states: &states };
-            let recorded = record(plan, &memory, true, &mut |_, commands| stream.submit(commands));
-            let recorded = recorded.and_then(|()| memory.assign(plan, stream));
-            let recording = stream.finish_recording();
-            recorded.and(recording)
+            let (mut begin, mut all) = (0, Vec::new());
+            loop {
+                let end = plan.end(begin);
+                stream.start_recording()?;
+                let mut recorded = record(plan, begin..end, &memory, true, &mut |_, commands| stream.submit(commands));
+                if end == plan.steps.len() {
+                    recorded = recorded.and_then(|()| memory.assign(plan, stream));
+                }
+                let recording = stream.finish_recording();
+                all.push(recorded.and(recording)?);
+                if end == plan.steps.len() {
+                    break;
+                }
+                begin = end;
+            }
+            Ok(all)
         })?;
         let ops = plan.steps.iter().flat_map(|step| &step.links).map(|link| link.op);
         let looks = ops.into_iter().any(|op| matches!(op, Op::Embedding | Op::Gather));
-        Ok(Gpu { opened: opened.clone(), block, constants, states, looks, recording, turn: Mutex::new(()) })
+        Ok(Gpu { opened: opened.clone(), block, constants, states, looks, recordings, turn: Mutex::new(()) })
     }
 
     fn memory(&self) -> Memory<'_> {
@@ -101,10 +114,18 @@ impl Gpu {
     }
 
     /// Runs the plan: uploads inputs, submits once, downloads outputs. Inputs that are on the device already are copied there. The
-    /// outputs stay on the device if the caller wants it, or if an input is only there.
+    /// outputs stay on the device if the caller wants it, or if an input is only there. A plan that hands out outputs early is submitted in
+    /// parts, and `each` gets the outputs of a part before the next one.
     ///
     /// Under a profile the steps are submitted one by one, so that each step gets its own time.
-    pub fn run(&self, plan: &Arrangement, inputs: &[&Tensor], reason: Reason, stay: bool) -> Result<Vec<Tensor>> {
+    pub fn run(
+        &self,
+        plan: &Arrangement,
+        inputs: &[&Tensor],
+        reason: Reason,
+        stay: bool,
+        each: Each<'_>,
+    ) -> Result<Vec<Tensor>> {
         let stay = stay || inputs.iter().any(|tensor| tensor.if_on_host().is_none());
         let mut room = Vec::new();
         if stay {
@@ -132,59 +153,75 @@ impl Gpu {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let memory = self.memory();
         let slice = |node: u32| memory.slice(plan, node);
-        self.opened.with(|stream| {
-            let mut watch = self.opened.begin_watch(0, stream);
-            for ((source, tensor), &node) in sources.iter().zip(inputs).zip(&plan.graph.inputs) {
-                let to = slice(node)?;
-                let activity = match source {
-                    Some((copy, at)) => {
-                        stream.copy(Slice { buffer: &**copy, offset: *at, bytes: to.bytes }, to)?;
-                        Activity::Copy
+        let (mut begin, mut outputs) = (0, Vec::with_capacity(plan.computed.len()));
+        for recording in &self.recordings {
+            let (end, first) = (plan.end(begin), outputs.len());
+            self.opened.with(|stream| {
+                let mut watch = self.opened.begin_watch(0, stream);
+                if begin == 0 {
+                    for ((source, tensor), &node) in sources.iter().zip(inputs).zip(&plan.graph.inputs) {
+                        let to = slice(node)?;
+                        let activity = match source {
+                            Some((copy, at)) => {
+                                stream.copy(Slice { buffer: &**copy, offset: *at, bytes: to.bytes }, to)?;
+                                Activity::Copy
+                            }
+                            None => {
+                                stream.write(to.buffer, to.offset, tensor.host_bytes()?)?;
+                                Activity::Upload
+                            }
+                        };
+                        watch.step(stream, &What::bytes(activity, to.bytes, PURPOSE, reason));
                     }
-                    None => {
-                        stream.write(to.buffer, to.offset, tensor.host_bytes()?)?;
-                        Activity::Upload
+                }
+                if self.opened.profiler.is_on() {
+                    record(plan, begin..end, &memory, false, &mut |step, commands| {
+                        stream.submit(commands)?;
+                        watch.step(stream, &What::step(&step.described(&plan.graph), reason));
+                        Ok(())
+                    })?;
+                    if end == plan.steps.len() {
+                        memory.assign(plan, stream)?;
+                        let copied = plan.copied.iter().map(|&(_, node)| plan.graph.meta(node).bytes()).sum();
+                        if copied > 0 {
+                            watch.step(stream, &What::bytes(Activity::Copy, copied, PURPOSE, reason));
+                        }
                     }
-                };
-                watch.step(stream, &What::bytes(activity, to.bytes, PURPOSE, reason));
-            }
-            if self.opened.profiler.is_on() {
-                record(plan, &memory, false, &mut |step, commands| {
-                    stream.submit(commands)?;
-                    watch.step(stream, &What::step(&step.described(&plan.graph), reason));
-                    Ok(())
-                })?;
-                memory.assign(plan, stream)?;
-                let copied = plan.copied.iter().map(|&(_, node)| plan.graph.meta(node).bytes()).sum();
-                if copied > 0 {
-                    watch.step(stream, &What::bytes(Activity::Copy, copied, PURPOSE, reason));
+                } else {
+                    stream.replay(&**recording)?;
                 }
-            } else {
-                stream.replay(&*self.recording)?;
-            }
-            let mut outputs = Vec::with_capacity(plan.computed.len());
-            for (i, &node) in plan.computed.iter().enumerate() {
-                let (meta, from) = (plan.graph.meta(node), slice(node)?);
-                if let Some(memory) = room.get(i) {
-                    stream.copy(from, Slice { buffer: &**memory, offset: 0, ..from })?;
-                    watch.step(stream, &What::bytes(Activity::Copy, from.bytes, PURPOSE, reason));
-                    outputs.push(Tensor::computed(meta, self.opened.clone(), memory.clone()));
-                    continue;
+                // Without outputs that are handed out early, there is one part.
+                for (i, &node) in plan.computed.iter().enumerate().skip(first) {
+                    if plan.done().get(i).is_some_and(|&done| done > end) {
+                        break;
+                    }
+                    let (meta, from) = (plan.graph.meta(node), slice(node)?);
+                    if let Some(memory) = room.get(i) {
+                        stream.copy(from, Slice { buffer: &**memory, offset: 0, ..from })?;
+                        watch.step(stream, &What::bytes(Activity::Copy, from.bytes, PURPOSE, reason));
+                        outputs.push(Tensor::computed(meta, self.opened.clone(), memory.clone()));
+                        continue;
+                    }
+                    let output = Tensor::filled(meta, |to| {
+                        // SAFETY: the new tensor's memory, which nothing else uses. It is written before it is read.
+                        let into = unsafe { std::slice::from_raw_parts_mut(to.host()?, from.bytes) };
+                        stream.read(from.buffer, from.offset, into)
+                    })?;
+                    watch.step(stream, &What::bytes(Activity::Download, from.bytes, PURPOSE, reason));
+                    outputs.push(output);
                 }
-                let output = Tensor::filled(meta, |to| {
-                    // SAFETY: the new tensor's memory, which nothing else uses. It is written before it is read.
-                    let into = unsafe { std::slice::from_raw_parts_mut(to.host()?, from.bytes) };
-                    stream.read(from.buffer, from.offset, into)
-                })?;
-                watch.step(stream, &What::bytes(Activity::Download, from.bytes, PURPOSE, reason));
-                outputs.push(output);
+                // Errors that only the device can find are returned by this run.
+                if stay && self.looks && end == plan.steps.len() {
+                    stream.synchronize()?;
+                }
+                Ok(())
+            })?;
+            if !plan.done().is_empty() {
+                outputs.iter().enumerate().skip(first).try_for_each(|(i, output)| each(i, output))?;
             }
-            // Errors that only the device can find are returned by this run.
-            if stay && self.looks {
-                stream.synchronize()?;
-            }
-            Ok(outputs)
-        })
+            begin = end;
+        }
+        Ok(outputs)
     }
 }
 
@@ -233,15 +270,16 @@ impl Memory<'_> {
     }
 }
 
-/// Passes each step's commands to `submit`, with their operands in device memory; those of several steps if they go `together`.
+/// Passes the commands of these steps to `submit`, with their operands in device memory; those of several steps if they go `together`.
 fn record(
     plan: &Arrangement,
+    steps: Range<usize>,
     memory: &Memory<'_>,
     together: bool,
     submit: &mut dyn FnMut(&Step, &mut [Command<'_>]) -> Result<()>,
 ) -> Result<()> {
     let place = |node: u32| memory.slice(plan, node).map(|Slice { buffer, offset, .. }| (buffer, offset));
-    for steps in plan.steps.chunk_by(|a, b| together && a.shares_kernels(b, &plan.graph)) {
+    for steps in plan.steps[steps].chunk_by(|a, b| together && a.shares_kernels(b, &plan.graph)) {
         let links = || steps.iter().flat_map(|step| step.links.iter().zip(&step.nodes));
         let mut inputs = Vec::new();
         for operand in links().flat_map(|(link, _)| &link.operands) {

@@ -71,6 +71,9 @@ pub(crate) struct Graph {
     pub outputs: Vec<u32>,
     /// The states, in order.
     pub states: Vec<State>,
+    /// The first node of what runs as soon as its operands are computed.
+    #[cfg(feature = "lend")]
+    early: Option<u32>,
 }
 
 /// A tensor that runs change.
@@ -135,6 +138,14 @@ impl Graph {
             Source::Rows(of, first) => self.of_root(of, root)?.rows(first, shape.dims()[0]),
             _ => Ok(root.clone()),
         }
+    }
+
+    /// The first node of what runs as soon as its operands are computed.
+    pub fn early(&self) -> Option<u32> {
+        #[cfg(feature = "lend")]
+        return self.early;
+        #[cfg(not(feature = "lend"))]
+        None
     }
 
     /// Drops the tensors that the states begin with.
@@ -225,6 +236,7 @@ impl Graph {
         self.nodes.len() == other.nodes.len()
             && self.inputs == other.inputs
             && self.outputs == other.outputs
+            && self.early() == other.early()
             && self.nodes.iter().zip(&other.nodes).all(like)
     }
 }
@@ -425,6 +437,31 @@ impl Pipeline {
             self.output(Value { pipeline: self.id, node: last as u32 })?;
         }
         Ok((self.context, self.graph))
+    }
+
+    /// Makes what is recorded from here on run as soon as its operands are computed, instead of in the order of recording, so that
+    /// [`Compiled::run_early`] can hand out each output before the rest of a run.
+    ///
+    /// ```
+    /// use adead_core::{Context, DType, Op, Tensor};
+    ///
+    /// let mut pipeline = Context::open("cpu")?.pipeline();
+    /// let x = pipeline.input(DType::F32, &[2])?;
+    /// let first = pipeline.op(Op::Abs, &Default::default(), &[Some(x)])?;
+    /// let second = pipeline.op(Op::Exp, &Default::default(), &[Some(first)])?;
+    /// pipeline.hand_out();
+    /// for value in [second, first] {
+    ///     let copy = pipeline.op(Op::Neg, &Default::default(), &[Some(value)])?;
+    ///     pipeline.output(copy)?;
+    /// }
+    /// let mut order = Vec::new();
+    /// pipeline.compile()?.run_early(&[&Tensor::new(&[1.0f32, -2.0], &[2])?], &mut |number, _| Ok(order.push(number)))?;
+    /// assert_eq!(order, [1, 0]);
+    /// # Ok::<(), adead_core::Error>(())
+    /// ```
+    #[cfg(feature = "lend")]
+    pub fn hand_out(&mut self) {
+        self.graph.early.get_or_insert(self.graph.nodes.len() as u32);
     }
 
     /// Plans the pipeline for the cheapest device and uploads its constants there: see [`Compiled`].

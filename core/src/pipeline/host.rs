@@ -3,7 +3,7 @@
 
 use super::fuse::{Link, Step};
 use super::graph::Source;
-use super::plan::{Arrangement, Place};
+use super::plan::{Arrangement, Each, Place};
 use crate::command::Command;
 use crate::dtype::DType;
 use crate::error::{Result, fail};
@@ -112,13 +112,15 @@ impl Host {
         self.cpu.info()
     }
 
-    /// Runs the plan and returns the computed outputs. If `times` is given, adds the seconds of each step.
+    /// Runs the plan and returns the computed outputs. If `times` is given, adds the seconds of each step. Passes the outputs that are
+    /// handed out early to `each` when they are written.
     pub fn run(
         &self,
         plan: &Arrangement,
         inputs: &[&Tensor],
         reason: Reason,
         mut times: Option<&mut Vec<f64>>,
+        each: Each<'_>,
     ) -> Result<Vec<Tensor>> {
         let own;
         let kept = match self.block.try_lock() {
@@ -133,7 +135,7 @@ impl Host {
                 own.pointer()
             }
         };
-        // SAFETY: every output is the result of a step. If a step fails, nobody gets the outputs.
+        // SAFETY: every output is the result of a step. Nobody gets it before this step is done.
         let unwritten = |&node: &u32| unsafe { Tensor::unwritten(self.cpu.results(), plan.graph.meta(node)) };
         let outputs = plan.computed.iter().map(unwritten).collect::<Result<Vec<_>>>()?;
         let states =
@@ -155,6 +157,9 @@ impl Host {
             }
             if let (Some(times), Some(begin)) = (&mut times, begin) {
                 times.push(begin.elapsed().as_secs_f64());
+            }
+            for (number, _) in plan.done().iter().enumerate().filter(|(_, end)| **end == i + 1) {
+                each(number, &outputs[number])?;
             }
         }
         drop(paused);

@@ -4,6 +4,7 @@ use super::fuse::{Step, steps};
 use super::graph::{Graph, Source};
 use crate::error::{Result, fail};
 use crate::ops::Op;
+use crate::tensor::Tensor;
 
 /// The alignment of values. Every GPU's kernels accept it, and CPU kernels are fast with it.
 const ALIGN: usize = 256;
@@ -39,11 +40,16 @@ pub(super) struct Arrangement {
     pub computed: Vec<u32>,
     /// The states whose next values are computed elsewhere, to be copied at the end, and those values' nodes.
     pub copied: Vec<(u32, u32)>,
+    /// See [`Arrangement::done`].
+    done: Vec<usize>,
     /// Bytes of the block.
     pub block: usize,
     /// Bytes that the values in the block would take without reuse.
     pub values: usize,
 }
+
+/// Gets the outputs that are handed out early, by their numbers among those that are computed.
+pub(super) type Each<'a> = &'a mut dyn FnMut(usize, &Tensor) -> Result<()>;
 
 /// A graph of more nodes has too many values to place them by their sizes.
 const MANY: usize = 1 << 13;
@@ -58,10 +64,29 @@ struct Part {
     last: usize,
 }
 
+/// Moves the steps that shall run early behind the last step that computes an operand of them.
+fn in_order(steps: Vec<Step>, graph: &Graph) -> Vec<Step> {
+    let Some(early) = graph.early() else { return steps };
+    // By node: the place in the order at which it is computed.
+    let mut places = vec![0; graph.nodes.len()];
+    let mut ordered: Vec<(u32, Step)> = Vec::with_capacity(steps.len());
+    for step in steps {
+        let operands = step.links.iter().flat_map(|link| link.operands.iter().flatten());
+        let place = match step.nodes[0] < early {
+            true => step.result(),
+            false => operands.map(|&node| places[graph.root(node) as usize]).max().unwrap_or(0),
+        };
+        step.nodes.iter().for_each(|&node| places[node as usize] = place);
+        // Behind those with the same place, which are its operands or were recorded before it.
+        ordered.insert(ordered.partition_point(|(other, _)| *other <= place), (place, step));
+    }
+    ordered.into_iter().map(|(_, step)| step).collect()
+}
+
 impl Arrangement {
     /// Plans a graph. With `all`, inputs and outputs are in the block too, as a GPU needs them.
     pub fn new(graph: Graph, all: bool) -> Arrangement {
-        let steps = steps(&graph);
+        let steps = in_order(steps(&graph), &graph);
         let mut plan = Arrangement {
             places: vec![Place::None; graph.nodes.len()],
             offsets: vec![0; graph.nodes.len()],
@@ -69,6 +94,7 @@ impl Arrangement {
             constants: Vec::new(),
             computed: Vec::new(),
             copied: Vec::new(),
+            done: Vec::new(),
             block: 0,
             values: 0,
             graph,
@@ -98,9 +124,18 @@ impl Arrangement {
         }
         for i in 0..self.graph.outputs.len() {
             let root = self.graph.root(self.graph.outputs[i]);
-            if !self.computed.contains(&root) {
-                self.computed.push(root);
+            if self.computed.contains(&root) {
+                continue;
             }
+            let mut at = self.computed.len();
+            if self.graph.early().is_some() {
+                // In the order in which they are computed.
+                let own = self.steps.iter().position(|step| step.result() == root);
+                let end = own.map_or(self.steps.len(), |step| step + 1);
+                at = self.done.partition_point(|&other| other <= end);
+                self.done.insert(at, end);
+            }
+            self.computed.insert(at, root);
         }
         if !all {
             let inputs = self.graph.inputs.iter().enumerate().map(|(i, &node)| (node, Place::Input(i as u32)));
@@ -246,6 +281,16 @@ impl Arrangement {
         let once = |step: &Step| step.links.iter().all(|link| link.op.is_elementwise() || link.op == Op::Where);
         let first = self.steps.iter().position(writes).unwrap_or(self.steps.len());
         if self.steps[first..].iter().all(once) { first } else { self.steps.len() }
+    }
+
+    /// Behind which step each computed output is handed out, by output number. Empty unless that is [early](Graph::early).
+    pub fn done(&self) -> &[usize] {
+        if self.graph.early().is_some() { &self.done } else { &[] }
+    }
+
+    /// The step behind the part of a run that begins with a step: where an output is handed out early, or behind the last step.
+    pub fn end(&self, begin: usize) -> usize {
+        self.done().iter().copied().find(|&end| end > begin).unwrap_or(self.steps.len())
     }
 
     /// The number of recorded operations that the steps compute.

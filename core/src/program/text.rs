@@ -9,7 +9,7 @@ use crate::dtype::DType;
 use crate::error::Result;
 use crate::operand::Meta;
 use crate::ops::Op;
-use crate::ops::parse_f32;
+use crate::ops::{parse_f32, parse_f64};
 use crate::shape::Shape;
 use crate::tensor::Tensor;
 use std::collections::HashMap;
@@ -255,7 +255,7 @@ fn parse_element(text: &str, dtype: DType) -> Option<u64> {
             DType::F32 => Some(value.to_bits().into()),
             DType::F16 => Some(f16_from_f32(value).into()),
             DType::BF16 => Some(bf16_from_f32(value).into()),
-            DType::F64 => text.parse::<f64>().ok().map(f64::to_bits),
+            DType::F64 => parse_f64(text).map(f64::to_bits),
             _ => None,
         };
     }

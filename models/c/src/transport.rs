@@ -156,4 +156,8 @@ impl Transport for Foreign {
     fn name(&self) -> String {
         "the program's own".into()
     }
+
+    fn leave(&mut self, _error: &Error) {
+        self.broken = true;
+    }
 }

@@ -16,8 +16,8 @@ const SHARED: usize = 32;
 
 impl TextGenerator {
     /// Generates texts for several prompts at once, which is faster than one by one: a step computes the next tokens of all of
-    /// them, and what prompts have in common, such as a system message, is computed once. Each text has the same bits as alone. Prompt i uses the sequence number of the options plus i
-    /// ([`Sampling::sequence`]).
+    /// them, and what prompts have in common at the beginning, such as a system message, is computed once. Each text has the same bits as
+    /// alone. Prompt i uses the sequence number of the options plus i ([`Sampling::sequence`]).
     ///
     /// # Errors
     /// Those of [`generate`](TextGenerator::generate), for any of the prompts.

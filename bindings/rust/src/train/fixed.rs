@@ -3,6 +3,7 @@
 //! A number x becomes the integer nearest to x·2³⁶, ties to even. It must be below 2¹⁶ in magnitude, so that the sum of 2,048
 //! shards fits in 64 bits.
 
+use super::flat::joined;
 use super::trainer::invalid;
 use super::tree::Node;
 use adead_core::pipeline::{Pipeline, Value};
@@ -25,8 +26,8 @@ pub(super) fn check(shards: usize) -> Result<()> {
     }
 }
 
-/// Records a shard's integers from the vector of its `elements` gradients with the loss behind them. Behind the integers it puts how many
-/// gradients are in range, and whether the loss is.
+/// Records the integers of a part of a shard's gradients, which has `elements` of them and may have the loss behind them. Behind the
+/// integers it puts how many gradients are in range, and whether the loss is.
 pub(super) fn encode(pipeline: &mut Pipeline, all: Value, elements: usize) -> Result<Value> {
     let units = op(pipeline, Op::Scale, Attrs { alpha: ONE, ..Attrs::DEFAULT }, &[all])?;
     let magnitude = op(pipeline, Op::Abs, Attrs::DEFAULT, &[units])?;
@@ -38,33 +39,58 @@ pub(super) fn encode(pipeline: &mut Pipeline, all: Value, elements: usize) -> Re
     let to = |dtype: DType| Attrs { dtype: Some(dtype), ..Attrs::DEFAULT };
     let whole = op(pipeline, Op::Cast, to(DType::I64), &[whole])?;
     let fits = op(pipeline, Op::Cast, to(DType::I64), &[fits])?;
-    let (gradients, loss) = (pipeline.rows(fits, 0, elements)?, pipeline.rows(fits, elements, 1)?);
+    let gradients = pipeline.rows(fits, 0, elements)?;
     let along = Attrs { axis: Axis::At(0), ..Attrs::DEFAULT };
     let count = op(pipeline, Op::Sum, Attrs { keepdim: true, ..along }, &[gradients])?;
-    op(pipeline, Op::Concat, along, &[whole, count, loss])
+    let mut joined = vec![whole, count];
+    if pipeline.meta(all)?.shape.elements() > elements {
+        joined.push(pipeline.rows(fits, elements, 1)?);
+    }
+    op(pipeline, Op::Concat, along, &joined)
 }
 
-/// Records the mean of the shards' gradients, and of their losses, from the sum of their integers. All gradients are NaN if one of a
-/// shard was out of range; so is the loss.
-pub(super) fn decode(pipeline: &mut Pipeline, sum: Value, elements: usize, shards: usize) -> Result<(Value, Value)> {
-    let numbers = pipeline.rows(sum, 0, elements + 1)?;
+/// Records the mean of the shards' gradients, and of their losses, from the sums of their parts' integers. `elements` has the numbers of
+/// gradients in the parts; the loss is in the first. All gradients are NaN if one of a shard was out of range; so is the loss.
+pub(super) fn decode(
+    pipeline: &mut Pipeline,
+    sums: &[Value],
+    elements: &[usize],
+    shards: usize,
+) -> Result<(Value, Value)> {
     let float = Attrs { dtype: Some(DType::F32), ..Attrs::DEFAULT };
-    let floats = op(pipeline, Op::Cast, float, &[numbers])?;
     let part = 1.0 / (f64::from(ONE) * shards as f64);
-    let mean = op(pipeline, Op::Scale, Attrs { alpha: part as f32, ..Attrs::DEFAULT }, &[floats])?;
+    let mean = Attrs { alpha: part as f32, ..Attrs::DEFAULT };
+    let (mut gradients, mut counts, mut losses) = (Vec::new(), None, None);
+    for (i, (&sum, &count)) in sums.iter().zip(elements).enumerate() {
+        let numbers = pipeline.rows(sum, 0, count + usize::from(i == 0))?;
+        let floats = op(pipeline, Op::Cast, float, &[numbers])?;
+        let means = op(pipeline, Op::Scale, mean, &[floats])?;
+        gradients.push(pipeline.rows(means, 0, count)?);
+        let found = pipeline.rows(sum, count + usize::from(i == 0), 1)?;
+        counts = Some(match counts {
+            Some(before) => op(pipeline, Op::Add, Attrs::DEFAULT, &[before, found])?,
+            None => found,
+        });
+        if i == 0 {
+            losses = Some((pipeline.rows(means, count, 1)?, pipeline.rows(sum, count + 2, 1)?));
+        }
+    }
+    let (Some(counts), Some((loss, loss_count))) = (counts, losses) else {
+        return invalid("there are no parts of gradients".into());
+    };
+    let gradients = if let [all] = gradients[..] { all } else { joined(pipeline, &gradients)? };
     let nan = pipeline.constant(&Tensor::new(&[f32::NAN], &[1])?)?;
-    let mut checked = |first: usize, count: usize, place: usize| {
-        let values = pipeline.rows(mean, first, count)?;
-        let found = pipeline.rows(sum, place, 1)?;
+    let mut checked = |values: Value, found: Value, count: usize| {
         let due = pipeline.constant(&Tensor::new(&[(count * shards) as i64], &[1])?)?;
         let fits = op(pipeline, Op::Equal, Attrs::DEFAULT, &[found, due])?;
         op(pipeline, Op::Where, Attrs::DEFAULT, &[fits, values, nan])
     };
-    Ok((checked(0, elements, elements + 1)?, checked(elements, 1, elements + 2)?))
+    Ok((checked(gradients, counts, elements.iter().sum())?, checked(loss, loss_count, 1)?))
 }
 
-/// The elements of a shard's vector.
-pub(super) fn length(elements: usize) -> usize {
+/// The elements of the first part of a shard's vector, with the loss and what was in range.
+#[cfg(test)]
+fn length(elements: usize) -> usize {
     elements + 3
 }
 
@@ -106,7 +132,7 @@ mod tests {
         let total = sum(&context, nodes).unwrap().unwrap();
         let mut pipeline = context.pipeline();
         let x = pipeline.input(DType::I64, &[length(elements)]).unwrap();
-        let (gradients, loss) = decode(&mut pipeline, x, elements, shards.len()).unwrap();
+        let (gradients, loss) = decode(&mut pipeline, &[x], &[elements], shards.len()).unwrap();
         pipeline.output(gradients).unwrap();
         pipeline.output(loss).unwrap();
         let found = pipeline.compile().unwrap().run(&[&total]).unwrap();

@@ -3,6 +3,7 @@
 use super::network::Parameter;
 use adead_core::pipeline::{Pipeline, Value};
 use adead_core::{Attrs, Axis, Op, Result, Tensor};
+use std::ops::Range;
 
 /// Where each parameter is in the vector.
 pub(super) struct Flat {
@@ -12,7 +13,14 @@ pub(super) struct Flat {
     /// The parameters' numbers in the order in which they are in the vector.
     order: Vec<usize>,
     elements: usize,
+    /// The parts in which gradients are added up: ranges of `order`.
+    parts: Vec<Range<usize>>,
 }
+
+/// A part of the gradients has at least about this many elements, and there are at most so many parts. Ranks exchange one part while
+/// they compute the next one, and each exchange has its own costs.
+const PART: usize = 1 << 20;
+const MOST_PARTS: usize = 8;
 
 impl Flat {
     /// Parameters of many elements divisible by a power of two come first, so that GPUs read nearly all of them at aligned
@@ -27,7 +35,23 @@ impl Flat {
             begins[i] = elements;
             elements += count(i);
         }
-        Flat { begins, order, elements, dims }
+        let count = (elements / PART).clamp(1, MOST_PARTS);
+        let (mut parts, mut first) = (Vec::new(), 0);
+        for at in 1..order.len() {
+            if begins[order[at]] - begins[order[first]] >= elements / count && parts.len() + 1 < count {
+                parts.push(first..at);
+                first = at;
+            }
+        }
+        parts.push(first..order.len());
+        Flat { begins, order, elements, parts, dims }
+    }
+
+    /// The numbers of elements of the gradients' parts, which follow each other in the vector. A backward pass computes the last one
+    /// first.
+    pub fn parts_elements(&self) -> Vec<usize> {
+        let count = |&i: &usize| self.dims[i].iter().product::<usize>();
+        self.parts.iter().map(|part| self.order[part.clone()].iter().map(count).sum()).collect()
     }
 
     /// The number of elements of all parameters.
@@ -69,13 +93,58 @@ impl Flat {
         (0..self.dims.len()).map(&mut part).collect()
     }
 
-    /// Records the vector of the parameters' values, with others behind them.
-    pub fn gather(&self, pipeline: &mut Pipeline, values: &[Value], behind: &[Value]) -> Result<Value> {
-        let mut all = Vec::new();
-        for value in self.ordered(values).iter().chain(behind) {
-            let count = pipeline.meta(*value)?.shape.elements();
-            all.push(Some(pipeline.reshape(*value, &[count])?));
-        }
-        pipeline.op(Op::Concat, &Attrs { axis: Axis::At(0), ..Attrs::DEFAULT }, &all)
+    /// Records the vector of the parameters' values.
+    pub fn gather(&self, pipeline: &mut Pipeline, values: &[Value]) -> Result<Value> {
+        joined(pipeline, &self.ordered(values))
+    }
+
+    /// Records a part of the vector of the parameters' values, with others behind them.
+    pub fn gather_part(
+        &self,
+        pipeline: &mut Pipeline,
+        part: usize,
+        values: &[Value],
+        behind: &[Value],
+    ) -> Result<Value> {
+        let own = &self.ordered(values)[self.parts[part].clone()];
+        joined(pipeline, &[own, behind].concat())
+    }
+}
+
+/// Records the vector of these values' elements.
+pub(super) fn joined(pipeline: &mut Pipeline, values: &[Value]) -> Result<Value> {
+    let mut all = Vec::new();
+    for value in values {
+        let count = pipeline.meta(*value)?.shape.elements();
+        all.push(Some(pipeline.reshape(*value, &[count])?));
+    }
+    pipeline.op(Op::Concat, &Attrs { axis: Axis::At(0), ..Attrs::DEFAULT }, &all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::train::{Init, Network};
+    use adead_core::Context;
+
+    #[test]
+    fn large_networks_are_cut_at_parameters() {
+        let parts = |dims: &[&[usize]]| {
+            let mut net = Network::new(&Context::open("cpu").unwrap(), 7);
+            for (i, dims) in dims.iter().enumerate() {
+                net.parameter(&format!("{i}"), dims, &Init::Constant(0.0)).unwrap();
+            }
+            let flat = Flat::new(&net.parameters);
+            let parts = flat.parts_elements();
+            assert_eq!(parts.iter().sum::<usize>(), flat.elements());
+            parts
+        };
+        assert_eq!(parts(&[&[3], &[64, 64], &[5]]), [4096 + 8]);
+        let layer: &[usize] = &[1024, 1024];
+        assert_eq!(parts(&[layer, &[3], layer, layer, layer]), [1 << 20, 1 << 20, 1 << 20, (1 << 20) + 3]);
+        // One that is larger than a part is not cut.
+        assert_eq!(parts(&[&[3072, 1024], layer]), [3 << 20, 1 << 20]);
+        // At most eight, of at least an eighth each.
+        assert_eq!(parts(&[layer; 20]), [3, 3, 3, 3, 3, 3, 2].map(|layers| layers << 20));
     }
 }

@@ -1,7 +1,7 @@
 //! Trainers of several ranks: what they exchange.
 
 use super::fixed;
-use super::ranks::{Reader, Transport, tell};
+use super::ranks::{Exchange, Reader, Transport, tell};
 use super::trainer::{Trainer, invalid};
 use super::tree::{Node, Nodes, nodes_of, root, shards_of};
 use super::whole::Whole;
@@ -35,8 +35,7 @@ impl Trainer {
         self.whole.set(&self.context, &tensors)?;
         (self.step, self.scaling) = (step, scaling);
         self.own = shards_of(ranks.rank(), size, self.shards);
-        let Whole::Shards { partial, .. } = &mut self.whole else { unreachable!("it was looked at above") };
-        *partial = Nodes::new(self.own.start);
+        self.partial.iter_mut().for_each(|nodes| *nodes = Nodes::new(self.own.start));
         self.ranks = Some(ranks);
         Ok(())
     }
@@ -101,39 +100,104 @@ pub(super) fn share(ranks: &mut dyn Transport, step: u64, tensors: &[Tensor]) ->
     from.end().map(|()| (step, tensors))
 }
 
-/// Adds the ranks' nodes up to the sum over all shards. Each rank adds one part of the elements, in the tree's order, and sends the
-/// sum to all.
-pub(super) fn sum(
-    ranks: &mut dyn Transport,
-    context: &Context,
+/// The sums of all ranks' gradients, under way. For each part of the gradients, every rank adds up some of the elements and tells the
+/// others. That goes on while later parts are computed.
+pub(super) struct Summing {
     shards: usize,
-    nodes: &[Node<Tensor>],
-) -> Result<Tensor> {
-    let size = ranks.size();
-    let of_rank = |rank: usize| nodes_of(shards_of(rank, size, shards));
-    let all = (0..size).map(of_rank).collect::<Result<Vec<_>>>()?;
-    let counts: Vec<usize> = all.iter().map(Vec::len).collect();
-    let own: Vec<&Tensor> = nodes.iter().map(|node| &node.sum).collect();
-    let found = scatter(ranks, &own, &counts)?;
-    let sums = all.into_iter().flatten().zip(found.into_iter().flatten());
-    let joined = sums.map(|(Node { level, index, .. }, sum)| Node { level, index, sum }).collect();
-    let Some(sum) = root(context, joined)? else { return invalid("the ranks' shards do not make up a batch".into()) };
-    gather(ranks, context, sum, own.first().map_or(0, |sum| sum.len()))
+    fixed_gradients: bool,
+    /// In the order in which they were computed, which is that of all ranks.
+    parts: Vec<Part>,
 }
 
-/// Adds the ranks' integers up, which have no order: each rank sends the sum of its own shards.
-pub(super) fn sum_of_integers(
-    ranks: &mut dyn Transport,
-    context: &Context,
-    nodes: Vec<Node<Tensor>>,
-) -> Result<Tensor> {
-    let missing = || invalid("a rank has no shards".into());
-    let Some(own) = fixed::sum(context, nodes)? else { return missing() };
-    let counts = vec![1; ranks.size()];
-    let found = scatter(ranks, &[&own], &counts)?.into_iter().flatten();
-    let all = found.enumerate().map(|(index, sum)| Node { level: 0, index, sum });
-    let Some(sum) = fixed::sum(context, all)? else { return missing() };
-    gather(ranks, context, sum, own.len())
+struct Part {
+    number: usize,
+    elements: usize,
+    stage: Stage,
+}
+
+enum Stage {
+    /// The ranks send each other the elements to add. `own` are those of this rank.
+    Scatter(Exchange, Vec<Tensor>),
+    /// The ranks tell each other the sums.
+    Gather(Exchange, Tensor),
+    Nothing,
+}
+
+impl Summing {
+    pub fn new(shards: usize, fixed_gradients: bool) -> Summing {
+        Summing { shards, fixed_gradients, parts: Vec::new() }
+    }
+
+    /// Begins with the sums of this rank's shards of a part.
+    pub fn begin(
+        &mut self,
+        ranks: &mut dyn Transport,
+        context: &Context,
+        number: usize,
+        nodes: Vec<Node<Tensor>>,
+    ) -> Result<()> {
+        let own = match self.fixed_gradients {
+            // Integers have no order, so a rank sends one sum.
+            true => fixed::sum(context, nodes)?.into_iter().collect(),
+            false => nodes.into_iter().map(|node| node.sum).collect::<Vec<_>>(),
+        };
+        let counts = self.nodes(ranks.size())?.iter().map(Vec::len).collect::<Vec<_>>();
+        let elements = own.first().map_or(0, Tensor::len);
+        let (exchange, own) = scatter(ranks, &own, &counts)?;
+        self.parts.push(Part { number, elements, stage: Stage::Scatter(exchange, own) });
+        // The part before has come meanwhile, or comes while the device computes this one.
+        match self.parts.len().checked_sub(2) {
+            Some(before) => self.tell(ranks, context, before),
+            None => Ok(()),
+        }
+    }
+
+    /// By rank: the nodes of the tree that it sends.
+    fn nodes(&self, size: usize) -> Result<Vec<Vec<Node<()>>>> {
+        let of_rank = |rank: usize| match self.fixed_gradients {
+            true => Ok(vec![Node { level: 0, index: rank, sum: () }]),
+            false => nodes_of(shards_of(rank, size, self.shards)),
+        };
+        (0..size).map(of_rank).collect()
+    }
+
+    /// Adds up this rank's elements of a part, and begins to tell the others.
+    fn tell(&mut self, ranks: &mut dyn Transport, context: &Context, at: usize) -> Result<()> {
+        let nodes = self.nodes(ranks.size())?;
+        let part = &mut self.parts[at];
+        let (exchange, own) = match std::mem::replace(&mut part.stage, Stage::Nothing) {
+            Stage::Scatter(exchange, own) => (exchange, own),
+            told => {
+                part.stage = told;
+                return Ok(());
+            }
+        };
+        let mut found = ranks.end(exchange)?;
+        found[ranks.rank()] = own;
+        let sums = nodes.into_iter().flatten().zip(found.into_iter().flatten());
+        let all = sums.map(|(Node { level, index, .. }, sum)| Node { level, index, sum }).collect::<Vec<_>>();
+        let sum = if self.fixed_gradients { fixed::sum(context, all)? } else { root(context, all)? };
+        let Some(sum) = sum else { return invalid("the ranks' shards do not make up a batch".into()) };
+        part.stage = Stage::Gather(gather(ranks, &sum, part.elements)?, sum);
+        Ok(())
+    }
+
+    /// Returns the sums, by the parts' numbers.
+    pub fn finish(mut self, ranks: &mut dyn Transport, context: &Context) -> Result<Vec<Tensor>> {
+        (0..self.parts.len()).try_for_each(|at| self.tell(ranks, context, at))?;
+        let mut sums = Vec::new();
+        for part in self.parts {
+            let Stage::Gather(exchange, own) = part.stage else { continue };
+            let mut found = ranks.end(exchange)?;
+            found[ranks.rank()] = vec![own];
+            let all: Vec<Tensor> = found.into_iter().flatten().collect();
+            let operands: Vec<_> = all.iter().map(Some).collect();
+            let sum = context.run(Op::Concat, &Attrs { axis: Axis::At(0), ..Attrs::DEFAULT }, &operands)?;
+            sums.push((part.number, sum));
+        }
+        sums.sort_by_key(|(number, _)| *number);
+        Ok(sums.into_iter().map(|(_, sum)| sum).collect())
+    }
 }
 
 /// The elements that a rank adds up.
@@ -141,8 +205,9 @@ fn chunk(elements: usize, rank: usize, size: usize) -> Range<usize> {
     rank * elements / size..(rank + 1) * elements / size
 }
 
-/// Sends every rank its chunk of these tensors. Returns this rank's chunk of all ranks' tensors, of which they have so many.
-fn scatter(ranks: &mut dyn Transport, tensors: &[&Tensor], counts: &[usize]) -> Result<Vec<Vec<Tensor>>> {
+/// Begins to send every rank its chunk of these tensors, and to receive this rank's chunk of all ranks' tensors, of which they have so
+/// many. Returns this rank's chunk of its own tensors too.
+fn scatter(ranks: &mut dyn Transport, tensors: &[Tensor], counts: &[usize]) -> Result<(Exchange, Vec<Tensor>)> {
     let (rank, size) = (ranks.rank(), ranks.size());
     let elements = tensors.first().map_or(0, |tensor| tensor.len());
     let dtype = tensors.first().map_or(DType::F32, |tensor| tensor.dtype());
@@ -151,21 +216,15 @@ fn scatter(ranks: &mut dyn Transport, tensors: &[&Tensor], counts: &[usize]) -> 
         tensors.iter().map(|tensor| tensor.rows(chunk.start, chunk.len())).collect::<Result<Vec<_>>>()
     };
     let own = chunk(elements, rank, size).len();
-    let expected: Vec<_> = counts.iter().map(|&count| vec![own; count]).collect();
-    let parts = (0..size).map(|to| if to == rank { Ok(Vec::new()) } else { part(to) }).collect::<Result<Vec<_>>>()?;
-    let mut found = ranks.exchange_tensors(&parts, dtype, &expected)?;
-    found[rank] = part(rank)?;
-    Ok(found)
+    let expected = counts.iter().map(|&count| vec![own; count]).collect();
+    let parts = (0..size).map(|to| if to == rank { Ok(Vec::new()) } else { part(to) }).collect::<Result<_>>()?;
+    Ok((ranks.begin(parts, dtype, expected)?, part(rank)?))
 }
 
-/// Sends this rank's chunk of a vector to all ranks, and returns the whole vector.
-fn gather(ranks: &mut dyn Transport, context: &Context, own: Tensor, elements: usize) -> Result<Tensor> {
+/// Begins to send this rank's chunk of a vector to all ranks, and to receive theirs.
+fn gather(ranks: &mut dyn Transport, own: &Tensor, elements: usize) -> Result<Exchange> {
     let (rank, size) = (ranks.rank(), ranks.size());
-    let expected: Vec<_> = (0..size).map(|rank| vec![chunk(elements, rank, size).len()]).collect();
-    let parts: Vec<_> = (0..size).map(|to| if to == rank { Vec::new() } else { vec![own.clone()] }).collect();
-    let mut found = ranks.exchange_tensors(&parts, own.dtype(), &expected)?;
-    found[rank] = vec![own];
-    let all: Vec<Tensor> = found.into_iter().flatten().collect();
-    let operands: Vec<_> = all.iter().map(Some).collect();
-    context.run(Op::Concat, &Attrs { axis: Axis::At(0), ..Attrs::DEFAULT }, &operands)
+    let expected = (0..size).map(|rank| vec![chunk(elements, rank, size).len()]).collect();
+    let parts = (0..size).map(|to| if to == rank { Vec::new() } else { vec![own.clone()] }).collect();
+    ranks.begin(parts, own.dtype(), expected)
 }

@@ -17,8 +17,8 @@ pub(super) enum Slot {
     },
     /// The vector of all parameters (number 0), or of a tensor of the optimiser.
     Trained(usize),
-    /// The sum of the shards' gradients, with the sum of their losses behind it.
-    Sum,
+    /// A part of the sum of the shards' gradients, the first one with the sum of their losses behind it.
+    Sum(usize),
     /// A number that the optimiser computes for each step.
     Number(usize),
     /// The factor of the loss, and 1 divided by it.
@@ -41,12 +41,22 @@ impl Replay {
         Ok(Replay { ids: compiled.ids(), compiled, slots })
     }
 
+    /// Returns its inputs, unless an id among them is wrong.
+    pub fn inputs(&self, of: impl FnMut(&Slot) -> Result<Tensor>) -> Result<Vec<Tensor>> {
+        let tensors = self.slots.iter().map(of).collect::<Result<Vec<_>>>()?;
+        self.ids.check(&tensors.iter().collect::<Vec<_>>())?;
+        Ok(tensors)
+    }
+
     /// Runs it, unless an id among the inputs is wrong. On a GPU the results stay there.
     pub fn run(&self, of: impl FnMut(&Slot) -> Result<Tensor>) -> Result<Vec<Tensor>> {
-        let tensors = self.slots.iter().map(of).collect::<Result<Vec<_>>>()?;
-        let inputs: Vec<&Tensor> = tensors.iter().collect();
-        self.ids.check(&inputs)?;
-        self.compiled.run_staying(&inputs)
+        let inputs = self.inputs(of)?;
+        self.compiled.run_staying(&inputs.iter().collect::<Vec<_>>())
+    }
+
+    /// Runs it with its inputs, and passes on each result with its number as soon as it is computed or enqueued.
+    pub fn run_early(&self, inputs: &[Tensor], each: &mut dyn FnMut(usize, Tensor) -> Result<()>) -> Result<()> {
+        self.compiled.run_early(&inputs.iter().collect::<Vec<_>>(), each)
     }
 
     /// Returns a copy of a state.

@@ -2,13 +2,14 @@
 
 use super::fixed;
 use super::flat::Flat;
-use super::joined;
+use super::joined::Summing;
 use super::network::{Network, check_batch};
 use super::optimizer::Optimizer;
 use super::random;
 use super::ranks::Transport;
 use super::replay::Slot;
 use super::scaling::Scaling;
+use super::tree::Nodes;
 use super::whole::Whole;
 use adead_core::pipeline::Value;
 use adead_core::{Context, Error, Meta, Result, Shape, Status, Tensor, interruptible};
@@ -29,6 +30,10 @@ pub struct Trainer {
     /// Whether the shards' gradients are integers.
     pub(super) fixed_gradients: bool,
     pub(super) whole: Whole,
+    /// By part of the gradients: the sums of the shards so far.
+    pub(super) partial: Vec<Nodes<Tensor>>,
+    /// The sums of all ranks' shards, once this rank has computed its last one.
+    summing: Option<Summing>,
     pub(super) flat: Flat,
     pub(super) step: u64,
     pub(super) scaling: Option<Scaling>,
@@ -98,18 +103,20 @@ impl Trainer {
         let flat = Flat::new(&network.parameters);
         let whole = Whole::new(network, &flat, loss, results, &optimizer, shards)?;
         Ok(Trainer {
-            flat,
             names,
             shards: shards.unwrap_or(1),
             own: 0..shards.unwrap_or(1),
             ranks: None,
             fixed_gradients,
+            partial: vec![Nodes::new(0); flat.parts_elements().len()],
+            summing: None,
             inputs,
             seed,
             scaling,
             context,
             optimizer,
             whole,
+            flat,
             step: 0,
             results: Vec::new(),
         })
@@ -180,8 +187,12 @@ impl Trainer {
     /// Computes the gradients of the next shards of a batch and adds them up. Each tensor holds one or more shards, one after
     /// another. [`Trainer::apply`] then trains with the sum.
     ///
+    /// With ranks, the last shard's call begins to exchange the gradients, while it computes the rest of them.
+    ///
     /// # Errors `invalid_argument` if the trainer was not made [`in_shards`](Trainer::in_shards), for a wrong number of
-    /// tensors, or for more shards than a batch has. `shape_mismatch` for tensors that don't hold whole shards.
+    /// tensors, or for more shards than a batch has. `shape_mismatch` for tensors that don't hold whole shards. After these nothing has
+    /// changed. After another error in the last shard's call, such as `io` if a rank is lost, the accumulated gradients are gone and the
+    /// trainer must join ranks again.
     pub fn accumulate(&mut self, batch: &[&Tensor]) -> Result<()> {
         let (shards, done) = (self.own.len(), self.accumulated());
         if matches!(self.whole, Whole::Once(_)) {
@@ -218,24 +229,46 @@ impl Trainer {
             check_batch(&self.inputs, &parts.iter().collect::<Vec<_>>())?;
             all.push(parts);
         }
-        let Whole::Shards { gradients, .. } = &self.whole else { unreachable!("it was looked at above") };
-        let first = self.own.start + done;
-        let found = all.iter().enumerate().map(|(shard, parts)| {
-            let parts: Vec<&Tensor> = parts.iter().collect();
-            gradients.run(|slot| self.operand(slot, &parts, first + shard, None)).map(|mut all| all.remove(0))
-        });
-        let found = found.collect::<Result<Vec<_>>>()?;
-        let context = self.context.clone();
-        let Whole::Shards { partial, .. } = &mut self.whole else { unreachable!("it was looked at above") };
-        found.into_iter().try_for_each(|sum| partial.push(sum, |a, b| context.add(a, b)))
+        let before = self.partial.clone();
+        let found =
+            (done..).zip(&all).try_for_each(|(shard, parts)| self.add(shard, &parts.iter().collect::<Vec<_>>()));
+        let Err(error) = found else { return Ok(()) };
+        self.partial = before;
+        if let Some(ranks) = self.ranks.as_mut().filter(|_| self.summing.take().is_some()) {
+            ranks.leave(&error);
+            self.forget();
+        }
+        Err(error)
+    }
+
+    /// Computes the gradients of a shard, counted from this trainer's first one, and adds them up. Those of the last one are exchanged with
+    /// the other ranks.
+    fn add(&mut self, shard: usize, batch: &[&Tensor]) -> Result<()> {
+        let Whole::Shards { gradients, .. } = &self.whole else { return Ok(()) };
+        let inputs = gradients.inputs(|slot| self.operand(slot, batch, self.own.start + shard, None))?;
+        let (context, partial) = (&self.context, &mut self.partial);
+        let mut ranks = self.ranks.as_deref_mut().filter(|_| shard + 1 == self.own.len());
+        if ranks.is_some() {
+            self.summing = Some(Summing::new(self.shards, self.fixed_gradients));
+        }
+        gradients.run_early(&inputs, &mut |part, sum| {
+            partial[part].push(sum, |a, b| context.add(a, b))?;
+            match (&mut self.summing, &mut ranks) {
+                (Some(summing), Some(ranks)) => summing.begin(*ranks, context, part, partial[part].take()),
+                _ => Ok(()),
+            }
+        })
+    }
+
+    /// Drops the sums so far.
+    fn forget(&mut self) {
+        self.summing = None;
+        self.partial.iter_mut().for_each(|nodes| drop(nodes.take()));
     }
 
     /// Returns the number of shards whose gradients are added up so far.
     pub fn accumulated(&self) -> usize {
-        match &self.whole {
-            Whole::Once(_) => 0,
-            Whole::Shards { partial, .. } => partial.len(),
-        }
+        if self.summing.is_some() { self.own.len() } else { self.partial[0].len() }
     }
 
     /// Trains with the gradients of a whole batch and returns its loss. With ranks, every rank calls it.
@@ -245,21 +278,22 @@ impl Trainer {
     pub fn apply(&mut self) -> Result<f32> {
         let (done, shards) = (self.accumulated(), self.own.len());
         let has = self.has();
-        let Whole::Shards { partial, .. } = &mut self.whole else {
+        if matches!(self.whole, Whole::Once(_)) {
             return invalid("the trainer takes whole batches; make it with `in_shards`".into());
-        };
+        }
         if done != shards {
             return invalid(format!("{done} shards were accumulated, and {has} {shards}"));
         }
-        let mut nodes = partial.take();
-        let sum = match self.ranks.as_deref_mut() {
-            Some(ranks) if self.fixed_gradients => joined::sum_of_integers(ranks, &self.context, nodes)?,
-            Some(ranks) => joined::sum(ranks, &self.context, self.shards, &nodes)?,
-            None if self.fixed_gradients => fixed::sum(&self.context, nodes)?.ok_or_else(no_sum)?,
-            None => nodes.remove(0).sum,
+        let sums = match (self.summing.take(), self.ranks.as_deref_mut()) {
+            (Some(summing), Some(ranks)) => summing.finish(ranks, &self.context)?,
+            _ => self
+                .partial
+                .iter_mut()
+                .map(|nodes| own_sum(&self.context, nodes, self.fixed_gradients))
+                .collect::<Result<_>>()?,
         };
         let Whole::Shards { update, .. } = &self.whole else { unreachable!("it was looked at above") };
-        let mut new = update.run(|slot| self.operand(slot, &[], 0, Some(&sum)))?;
+        let mut new = update.run(|slot| self.operand(slot, &[], 0, Some(&sums)))?;
         let loss = number(&new.remove(0))?;
         let finite = self.scaling.map_or(Ok(0.0), |_| number(&new.remove(0)))?;
         if !loss.is_finite() {
@@ -278,13 +312,13 @@ impl Trainer {
     }
 
     /// What an input of a pipeline receives.
-    fn operand(&self, slot: &Slot, batch: &[&Tensor], shard: usize, sum: Option<&Tensor>) -> Result<Tensor> {
+    fn operand(&self, slot: &Slot, batch: &[&Tensor], shard: usize, sums: Option<&[Tensor]>) -> Result<Tensor> {
         match slot {
             Slot::Batch(i) => Ok(batch[*i].clone()),
             Slot::Parameter(i) => Ok(self.flat.parts(&self.whole.trained(0)?)?.swap_remove(*i)),
             Slot::Trained(i) => self.whole.trained(*i),
             Slot::Forced => Tensor::from_bools(&[false], &[]),
-            Slot::Sum => sum.cloned().ok_or_else(no_sum),
+            Slot::Sum(part) => sums.map(|sums| sums[*part].clone()).ok_or_else(no_sum),
             Slot::Dropout { number, dims, probability } => {
                 let number = number + ((shard as u32) << 16);
                 random::dropout(self.seed, number, self.step as u32, dims, *probability)
@@ -394,6 +428,15 @@ impl Trainer {
 /// Brings a tensor to a device. What a step computes from it stays there.
 pub(super) fn placed(context: &Context, device: &str, tensor: &Tensor) -> Result<Tensor> {
     if device == "cpu" { Ok(tensor.clone()) } else { context.to(tensor, device) }
+}
+
+/// The sum of a trainer's own nodes, which are a whole batch.
+fn own_sum(context: &Context, nodes: &mut Nodes<Tensor>, fixed_gradients: bool) -> Result<Tensor> {
+    let mut nodes = nodes.take();
+    match fixed_gradients {
+        true => fixed::sum(context, nodes)?.ok_or_else(no_sum),
+        false => nodes.pop().map(|node| node.sum).ok_or_else(no_sum),
+    }
 }
 
 /// The one element of a tensor.

@@ -4,6 +4,7 @@ use adead_core::{Context, Result, Tensor};
 use std::ops::Range;
 
 /// A sum in the tree: number `index` of its level.
+#[derive(Clone)]
 pub(super) struct Node<T> {
     pub level: u32,
     pub index: usize,
@@ -11,6 +12,7 @@ pub(super) struct Node<T> {
 }
 
 /// Sums of neighbouring shards from `first` on, which no further addition of the tree joins.
+#[derive(Clone)]
 pub(super) struct Nodes<T> {
     first: usize,
     nodes: Vec<Node<T>>,

@@ -1,13 +1,12 @@
 //! How a trainer's step is computed: the pipelines, compiled.
 
 use super::fixed;
-use super::flat::Flat;
+use super::flat::{Flat, joined};
 use super::network::Network;
 use super::optimizer::Optimizer;
 use super::replay::{Replay, Slot};
 use super::scaling::{scaled, unscaled};
 use super::trainer::placed;
-use super::tree::Nodes;
 use adead_core::pipeline::Value;
 use adead_core::{Attrs, Context, DType, Op, Result, Tensor};
 
@@ -16,9 +15,9 @@ pub(super) enum Whole {
     /// The loss, the results, and with a loss scale whether all gradients are finite. The parameters and the optimiser's tensors are
     /// states, which the step writes over unless the loss or these gradients are not finite.
     Once(Box<Replay>),
-    /// The gradients of each shard with its loss behind them; then, from their sum, the loss, the finiteness, and the new parameters
-    /// and tensors of the optimiser. The present ones are `trained`.
-    Shards { gradients: Box<Replay>, update: Box<Replay>, partial: Nodes<Tensor>, trained: Vec<Tensor> },
+    /// The parts of each shard's gradients, the first one with the loss behind them; then, from their sums, the loss, the finiteness, and
+    /// the new parameters and tensors of the optimiser. The present ones are `trained`.
+    Shards { gradients: Box<Replay>, update: Box<Replay>, trained: Vec<Tensor> },
 }
 
 impl Whole {
@@ -53,7 +52,7 @@ impl Whole {
             let tensors = trained[1..].iter().map(|tensor| pipeline.state(tensor)).collect::<Result<Vec<_>>>()?;
             pipeline.output(loss)?;
             results.iter().try_for_each(|&result| pipeline.output(result))?;
-            let mut gradients = flat.gather(&mut pipeline, &gradients, &[])?;
+            let mut gradients = flat.gather(&mut pipeline, &gradients)?;
             // NaN unless the loss is finite, and the gradients are.
             let mut zero = pipeline.op(Op::Sub, &Attrs::DEFAULT, &[Some(loss), Some(loss)])?;
             if scales {
@@ -71,15 +70,19 @@ impl Whole {
             return Ok(Whole::Once(Box::new(Replay::new(pipeline, slots)?)));
         };
         slots.push(Slot::Trained(0));
-        let mut all = flat.gather(&mut pipeline, &gradients, &[loss])?;
-        if fixed_gradients {
-            all = fixed::encode(&mut pipeline, all, flat.elements())?;
+        pipeline.hand_out();
+        for (part, elements) in flat.parts_elements().into_iter().enumerate() {
+            let behind = if part == 0 { &[loss][..] } else { &[] };
+            let mut own = flat.gather_part(&mut pipeline, part, &gradients, behind)?;
+            if fixed_gradients {
+                own = fixed::encode(&mut pipeline, own, elements)?;
+            }
+            pipeline.output(own)?;
         }
-        pipeline.output(all)?;
         let first = Replay::new(pipeline, slots)?;
         let update = update(&context, flat, optimizer, shards, scales, fixed_gradients)?;
         let trained = trained.iter().map(|tensor| placed(&context, first.device(), tensor)).collect::<Result<_>>()?;
-        Ok(Whole::Shards { gradients: Box::new(first), update: Box::new(update), partial: Nodes::new(0), trained })
+        Ok(Whole::Shards { gradients: Box::new(first), update: Box::new(update), trained })
     }
 
     /// Returns the parameters (number 0) or a tensor of the optimiser.
@@ -129,21 +132,29 @@ fn update(
     scales: bool,
     fixed_gradients: bool,
 ) -> Result<Replay> {
-    let (mut pipeline, mut slots) = (context.pipeline(), vec![Slot::Trained(0), Slot::Sum]);
-    let parameters = pipeline.input(DType::F32, &[flat.elements()])?;
+    let (mut pipeline, mut slots) = (context.pipeline(), vec![Slot::Trained(0)]);
     let elements = flat.elements();
-    let (mut gradients, loss) = if fixed_gradients {
-        let sum = pipeline.input(DType::I64, &[fixed::length(elements)])?;
-        fixed::decode(&mut pipeline, sum, elements, shards)?
-    } else {
-        let sum = pipeline.input(DType::F32, &[elements + 1])?;
-        let part = pipeline.constant(&Tensor::new(&[1.0 / shards as f32], &[])?)?;
-        // The loss has a tensor of its own, because reading a part of a tensor on a GPU brings all of it to the host.
-        let mut mean = |first: usize, count: usize| {
-            let values = pipeline.rows(sum, first, count)?;
-            pipeline.op(Op::Mul, &Attrs::DEFAULT, &[Some(values), Some(part)])
+    let parameters = pipeline.input(DType::F32, &[elements])?;
+    let parts = flat.parts_elements();
+    let mut sums = Vec::new();
+    for (i, &count) in parts.iter().enumerate() {
+        let (dtype, more) = match fixed_gradients {
+            true => (DType::I64, if i == 0 { 3 } else { 1 }),
+            false => (DType::F32, usize::from(i == 0)),
         };
-        (mean(0, elements)?, mean(elements, 1)?)
+        sums.push(pipeline.input(dtype, &[count + more])?);
+        slots.push(Slot::Sum(i));
+    }
+    let (mut gradients, loss) = if fixed_gradients {
+        fixed::decode(&mut pipeline, &sums, &parts, shards)?
+    } else {
+        let part = pipeline.constant(&Tensor::new(&[1.0 / shards as f32], &[])?)?;
+        let loss = pipeline.rows(sums[0], parts[0], 1)?;
+        sums[0] = pipeline.rows(sums[0], 0, parts[0])?;
+        let all = if let [all] = sums[..] { all } else { joined(&mut pipeline, &sums)? };
+        // The loss has a tensor of its own, because reading a part of a tensor on a GPU brings all of it to the host.
+        let mut mean = |values: Value| pipeline.op(Op::Mul, &Attrs::DEFAULT, &[Some(values), Some(part)]);
+        (mean(all)?, mean(loss)?)
     };
     pipeline.output(loss)?;
     if scales {

@@ -41,6 +41,8 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use stream::{CudaStream, peer_of};
 use user::UserKernel;
+#[cfg(feature = "lend")]
+use {super::Event, event::Mark, shared::DEFAULT_STREAM};
 
 /// An opened GPU.
 pub struct CudaDevice {
@@ -141,9 +143,16 @@ unsafe impl Device for CudaDevice {
     }
 
     #[cfg(feature = "lend")]
-    fn lend(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<()> {
-        let _entered = self.shared.enter()?;
-        work()
+    fn lend(&self, after: &dyn Event, give: &mut dyn FnMut() -> Result<()>) -> Result<Arc<dyn Event>> {
+        let Some(mark) = after.as_any().downcast_ref::<Mark>().filter(|mark| mark.is_of(&self.shared)) else {
+            fail!(InvalidArgument, "the event is not from this opening of {}", self.shared.id());
+        };
+        let entered = self.shared.enter()?;
+        if !mark.is_done()? {
+            mark.enqueue_wait(&self.shared, DEFAULT_STREAM)?;
+        }
+        give()?;
+        Ok(Mark::record(&self.shared, DEFAULT_STREAM, &entered)?)
     }
 
     unsafe fn over(&self, address: u64, bytes: usize, owner: Box<dyn Send + Sync>) -> Result<Arc<dyn Buffer>> {

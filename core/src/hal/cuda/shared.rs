@@ -14,6 +14,9 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+/// CU_STREAM_LEGACY: the stream that other code of the process uses if it names none.
+pub const DEFAULT_STREAM: Handle = ptr::without_provenance_mut(1);
+
 /// An opened device. Its context is the primary one, which CUDA's runtime and its users share.
 pub struct Shared {
     pub physical: Physical,
@@ -184,11 +187,9 @@ impl Shared {
 
     /// Waits for CUDA's default stream, which other code gives work to.
     pub fn wait_for_default(&self) -> Result<()> {
-        // CU_STREAM_LEGACY.
-        let stream: Handle = ptr::without_provenance_mut(1);
         let _entered = self.enter()?;
         // SAFETY: every context has the default stream.
-        self.check(unsafe { (self.api().stream_synchronize)(stream) }, "waiting for the default stream")
+        self.check(unsafe { (self.api().stream_synchronize)(DEFAULT_STREAM) }, "waiting for the default stream")
     }
 
     /// Copies host bytes to or from pinned memory, with the help of the workers.

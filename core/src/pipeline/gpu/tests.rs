@@ -44,7 +44,7 @@ fn steps_that_share_kernels_go_together() {
     let memory = super::Memory { block: &block, constants: &constants, states: &[] };
     for (together, expected) in [(true, &[4, 1, 4][..]), (false, &[1, 1, 1, 1, 1, 2, 1, 1])] {
         let mut counts = Vec::new();
-        record(&plan, &memory, together, &mut |_, commands| {
+        record(&plan, 0..plan.steps.len(), &memory, together, &mut |_, commands| {
             counts.push(commands.len());
             Ok(())
         })
@@ -87,7 +87,7 @@ fn a_run_is_one_kernel_on_a_gpu() {
     let mut dispatches = Dispatches::default();
     let mut counts = Vec::new();
     let memory = super::Memory { block: &block, constants: &constants, states: &[] };
-    record(&plan, &memory, true, &mut |_, commands| {
+    record(&plan, 0..plan.steps.len(), &memory, true, &mut |_, commands| {
         counts.extend(dispatches.all(commands)?);
         Ok(())
     })
@@ -178,7 +178,7 @@ fn a_step_of_text_generation_is_few_kernels() {
         let memory = super::Memory { block: &*block, constants: &constants, states: &states };
         let mut dispatches = Dispatches(Vec::new(), Some(crate::hal::cuda::test_limits(90)));
         let mut counts = Vec::new();
-        record(&plan, &memory, true, &mut |_, commands| {
+        record(&plan, 0..plan.steps.len(), &memory, true, &mut |_, commands| {
             counts.extend(dispatches.all(commands)?);
             Ok(())
         })

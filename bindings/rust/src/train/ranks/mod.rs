@@ -25,7 +25,8 @@ pub use nccl::Nccl;
 pub use place::Place;
 pub use tcp::Tcp;
 
-use adead_core::{Context, DType, Error, Result, Status, Tensor};
+use adead_core::{Context, DType, Error, Result, Status, Tensor, Writing};
+use std::sync::mpsc;
 
 /// Moves bytes between the ranks of a training.
 pub trait Transport: Send {
@@ -48,28 +49,49 @@ pub trait Transport: Send {
         Ok(())
     }
 
-    /// Exchanges vectors of a dtype as [`exchange`](Transport::exchange) does bytes. `expected` has the number of elements of each
-    /// vector that the ranks send to this one. By default the vectors go through host memory.
-    fn exchange_tensors(
-        &mut self,
-        parts: &[Vec<Tensor>],
-        dtype: DType,
-        expected: &[Vec<usize>],
-    ) -> Result<Vec<Vec<Tensor>>> {
-        through_host(self, parts, dtype, expected)
+    /// Begins to exchange vectors of a dtype as [`exchange`](Transport::exchange) does bytes, and need not wait for it. `expected` has the
+    /// number of elements of each vector that the ranks send to this one. All ranks begin their exchanges in the same order. By default
+    /// the vectors go through host memory, and the exchange is over when this returns.
+    fn begin(&mut self, parts: Vec<Vec<Tensor>>, dtype: DType, expected: Vec<Vec<usize>>) -> Result<Exchange> {
+        let found = through_host(self.rank(), |bytes| self.exchange(bytes), &parts, dtype, &expected);
+        found.map(|found| Exchange(Under::Done(found)))
     }
+
+    /// Returns what the ranks sent to this one, when it has come. Exchanges end in the order in which they began.
+    fn end(&mut self, exchange: Exchange) -> Result<Vec<Vec<Tensor>>> {
+        match exchange.0 {
+            Under::Done(found) => Ok(found),
+            _ => Err(Error::new(Status::InvalidArgument, "the exchange began with another transport".to_owned())),
+        }
+    }
+
+    /// Ends the connections after an error of this rank. Later exchanges must fail, here and on the other ranks, because this rank has
+    /// begun fewer of them than the others.
+    fn leave(&mut self, error: &Error);
+}
+
+/// An exchange of tensors that has begun.
+pub struct Exchange(Under);
+
+/// Where an exchange is.
+enum Under {
+    Done(Vec<Vec<Tensor>>),
+    /// In the thread that moves bytes over TCP.
+    Thread(mpsc::Receiver<Result<Vec<Vec<Tensor>>>>),
+    /// On a GPU: the tensors, and the rank that each comes from.
+    Gpu(Writing, Vec<usize>),
 }
 
 /// Exchanges tensors as bytes in host memory.
-fn through_host<T: Transport + ?Sized>(
-    ranks: &mut T,
+fn through_host(
+    own: usize,
+    exchange: impl FnOnce(&[Vec<&[u8]>]) -> Result<Vec<Vec<u8>>>,
     parts: &[Vec<Tensor>],
     dtype: DType,
     expected: &[Vec<usize>],
 ) -> Result<Vec<Vec<Tensor>>> {
     let bytes = parts.iter().map(|part| part.iter().map(Tensor::host_bytes).collect());
-    let found = ranks.exchange(&bytes.collect::<Result<Vec<_>>>()?)?;
-    let own = ranks.rank();
+    let found = exchange(&bytes.collect::<Result<Vec<_>>>()?)?;
     let read = |(rank, (bytes, counts)): (usize, (&Vec<u8>, &Vec<usize>))| {
         let mut from = Reader { bytes, rank };
         let counts = if rank == own { &[] } else { &counts[..] };

@@ -1,6 +1,6 @@
 //! Ranks that exchange tensors from GPU to GPU through NCCL. NCCL only moves bytes; adead does every addition.
 
-use super::{Tcp, Transport, tell, through_host};
+use super::{Exchange, Tcp, Transport, Under, tell};
 use adead_core::{Context, DType, Error, Meta, Result, Shape, Status, Tensor};
 use libloading::Library;
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -29,14 +29,14 @@ impl Nccl {
         Nccl { tcp, own: None }
     }
 
-    /// Exchanges tensors that are on the GPU.
-    fn on_device(
+    /// Begins to exchange tensors that are on the GPU.
+    fn begin_on_device(
         &self,
         parts: &[Vec<Tensor>],
         dtype: DType,
         expected: &[Vec<usize>],
         own: &mut Joined,
-    ) -> Result<Vec<Vec<Tensor>>> {
+    ) -> Result<Exchange> {
         self.tcp.usable()?;
         let Joined { communicator, context, device } = own;
         let other = |&rank: &usize| rank != self.tcp.rank();
@@ -47,23 +47,20 @@ impl Nccl {
         let inputs: Vec<&Tensor> = sent.iter().map(|(_, tensor)| *tensor).collect();
         let outputs = received.iter().map(|&(_, count)| Ok(Meta::new(dtype, Shape::new(&[count])?)));
         let outputs = outputs.collect::<Result<Vec<_>>>()?;
-        let mut work = |from: &[u64], to: &[u64]| {
+        let mut give = |from: &[u64], to: &[u64]| {
             let sends = sent.iter().zip(from).map(|((rank, tensor), &at)| (*rank, at, tensor.byte_len()));
             let receives = received.iter().zip(to).map(|((rank, count), &at)| (*rank, at, dtype.size() * count));
-            let done =
-                communicator.exchange(&mut { sends }, &mut { receives }).and_then(|()| communicator.wait(&self.tcp));
-            if done.is_err() {
+            let begun = communicator.exchange(&mut { sends }, &mut { receives });
+            // NCCL gives its work to the stream in a thread of its own, and until then has no time for more.
+            let given = begun.and_then(|()| communicator.wait(&self.tcp, &|| Ok(true)));
+            if given.is_err() {
                 communicator.give_up();
             }
-            done
+            given
         };
-        // SAFETY: every output is received as a whole. The work returns when the exchange has ended or was given up.
-        let found = unsafe { context.lend(device, &inputs, &outputs, &mut work) }?;
-        let mut all: Vec<Vec<Tensor>> = expected.iter().map(|_| Vec::new()).collect();
-        for ((from, _), tensor) in received.into_iter().zip(found) {
-            all[from].push(tensor);
-        }
-        Ok(all)
+        // SAFETY: every output is received as a whole, on the default stream. Nothing is under way after an error.
+        let writing = unsafe { context.lend(device, &inputs, &outputs, &mut give) }?;
+        Ok(Exchange(Under::Gpu(writing, received.into_iter().map(|(from, _)| from).collect())))
     }
 
     /// What a rank says of its GPU: the version of its NCCL and the GPU's number, or why it has none of them.
@@ -128,34 +125,54 @@ impl Transport for Nccl {
         let mut made = None;
         let mut begin = |_: &[u64], _: &[u64]| {
             let communicator = Communicator::begin(api, Id(id), rank, size)?;
-            communicator.wait(&self.tcp)?;
+            communicator.wait(&self.tcp, &|| Ok(true))?;
             made = Some(communicator);
             Ok(())
         };
         // SAFETY: there are no tensors.
         let begun = unsafe { context.lend(device, &[], &[], &mut begin) };
-        if let Err(error) = &begun {
-            self.tcp.leave(error);
+        if let Err(error) = begun {
+            self.tcp.leave(&error);
+            return Err(error);
         }
-        begun?;
         self.own =
             made.map(|communicator| Joined { communicator, context: context.clone(), device: device.to_owned() });
         Ok(())
     }
 
-    fn exchange_tensors(
-        &mut self,
-        parts: &[Vec<Tensor>],
-        dtype: DType,
-        expected: &[Vec<usize>],
-    ) -> Result<Vec<Vec<Tensor>>> {
-        let Some(mut own) = self.own.take() else { return through_host(&mut self.tcp, parts, dtype, expected) };
-        let found = self.on_device(parts, dtype, expected, &mut own);
-        match &found {
+    fn begin(&mut self, parts: Vec<Vec<Tensor>>, dtype: DType, expected: Vec<Vec<usize>>) -> Result<Exchange> {
+        let Some(mut own) = self.own.take() else { return self.tcp.begin(parts, dtype, expected) };
+        let begun = self.begin_on_device(&parts, dtype, &expected, &mut own);
+        match &begun {
             Ok(_) => self.own = Some(own),
             Err(error) => self.tcp.leave(error),
         }
-        found
+        begun
+    }
+
+    fn end(&mut self, exchange: Exchange) -> Result<Vec<Vec<Tensor>>> {
+        let Exchange(Under::Gpu(writing, ranks)) = exchange else { return self.tcp.end(exchange) };
+        self.tcp.usable()?;
+        let Some(own) = self.own.take() else { return lost("the exchange began with another transport".into()) };
+        // Without its communicator, which an error drops, the work ends.
+        let waited = own.communicator.wait(&self.tcp, &|| writing.is_done());
+        match waited.and_then(|()| writing.finish()) {
+            Ok(found) => {
+                self.own = Some(own);
+                let mut all: Vec<Vec<Tensor>> = (0..self.size()).map(|_| Vec::new()).collect();
+                ranks.into_iter().zip(found).for_each(|(from, tensor)| all[from].push(tensor));
+                Ok(all)
+            }
+            Err(error) => {
+                self.tcp.leave(&error);
+                Err(error)
+            }
+        }
+    }
+
+    fn leave(&mut self, error: &Error) {
+        self.own = None;
+        self.tcp.leave(error);
     }
 }
 
@@ -204,7 +221,7 @@ struct Settings {
 
 type Handle = *mut c_void;
 
-/// The functions of NCCL, and the one of CUDA's driver that says whether work is done.
+/// The functions of NCCL.
 struct Api {
     version: c_int,
     error_text: unsafe extern "C" fn(c_int) -> *const c_char,
@@ -216,14 +233,11 @@ struct Api {
     send: unsafe extern "C" fn(*const c_void, usize, c_int, c_int, Handle, Handle) -> c_int,
     receive: unsafe extern "C" fn(*mut c_void, usize, c_int, c_int, Handle, Handle) -> c_int,
     abort: unsafe extern "C" fn(Handle) -> c_int,
-    query: unsafe extern "system" fn(Handle) -> c_int,
 }
 
 // What NCCL's functions return.
 const SUCCESS: c_int = 0;
 const IN_PROGRESS: c_int = 7;
-/// CUDA's answer that work is under way.
-const NOT_READY: c_int = 600;
 /// NCCL's number of the type of bytes.
 const BYTES: c_int = 0;
 
@@ -239,29 +253,27 @@ impl Api {
         let unavailable = |error: libloading::Error| {
             Error::new(Status::BackendUnavailable, format!("no NCCL ({error}); ADEAD_NCCL may name its file"))
         };
-        // SAFETY: the libraries' initialisers have no conditions. The functions have the types of nccl.h from 2.18 on and of
-        // cuda.h. The libraries stay loaded, because they are never dropped.
+        // SAFETY: the libraries' initialisers have no conditions. The functions have the types of nccl.h from 2.18 on.
+        // The library stays loaded, because it is never dropped.
         unsafe {
             let nccl: &'static Library = Box::leak(Box::new(Library::new(&name).map_err(unavailable)?));
-            let cuda: &'static Library = Box::leak(Box::new(Library::new("libcuda.so.1").map_err(unavailable)?));
             macro_rules! function {
-                ($library:ident, $name:literal) => {
-                    *$library.get($name).map_err(unavailable)?
+                ($name:literal) => {
+                    *nccl.get($name).map_err(unavailable)?
                 };
             }
-            let version: unsafe extern "C" fn(*mut c_int) -> c_int = function!(nccl, b"ncclGetVersion");
+            let version: unsafe extern "C" fn(*mut c_int) -> c_int = function!(b"ncclGetVersion");
             let mut api = Api {
                 version: 0,
-                error_text: function!(nccl, b"ncclGetErrorString"),
-                unique_id: function!(nccl, b"ncclGetUniqueId"),
-                begin: function!(nccl, b"ncclCommInitRankConfig"),
-                state: function!(nccl, b"ncclCommGetAsyncError"),
-                group_start: function!(nccl, b"ncclGroupStart"),
-                group_end: function!(nccl, b"ncclGroupEnd"),
-                send: function!(nccl, b"ncclSend"),
-                receive: function!(nccl, b"ncclRecv"),
-                abort: function!(nccl, b"ncclCommAbort"),
-                query: function!(cuda, b"cuStreamQuery"),
+                error_text: function!(b"ncclGetErrorString"),
+                unique_id: function!(b"ncclGetUniqueId"),
+                begin: function!(b"ncclCommInitRankConfig"),
+                state: function!(b"ncclCommGetAsyncError"),
+                group_start: function!(b"ncclGroupStart"),
+                group_end: function!(b"ncclGroupEnd"),
+                send: function!(b"ncclSend"),
+                receive: function!(b"ncclRecv"),
+                abort: function!(b"ncclCommAbort"),
             };
             let code = version(&mut api.version);
             api.check(code, "asking for the version")?;
@@ -362,8 +374,8 @@ impl Communicator {
         }
     }
 
-    /// Waits until what was begun has ended.
-    fn wait(&self, tcp: &Tcp) -> Result<()> {
+    /// Waits until NCCL has begun what it was told, and until that is done.
+    fn wait(&self, tcp: &Tcp, done: &dyn Fn() -> Result<bool>) -> Result<()> {
         /// How long it looks all the time, and then how often.
         const BUSY: Duration = Duration::from_millis(2);
         const PAUSE: Duration = Duration::from_micros(100);
@@ -373,13 +385,8 @@ impl Communicator {
             // SAFETY: the communicator is alive.
             self.api.check(unsafe { (self.api.state)(self.handle, &mut state) }, "asking for the state")?;
             self.api.check(state, "moving bytes")?;
-            if state == SUCCESS {
-                // SAFETY: NULL is the default stream of the current context.
-                match unsafe { (self.api.query)(ptr::null_mut()) } {
-                    SUCCESS => return Ok(()),
-                    NOT_READY => {}
-                    code => return lost(format!("CUDA, moving bytes: error {code}")),
-                }
+            if state == SUCCESS && done()? {
+                return Ok(());
             }
             if begin.elapsed() > BUSY {
                 if looked.elapsed() > 100 * PAUSE {

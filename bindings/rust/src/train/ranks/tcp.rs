@@ -1,9 +1,10 @@
 //! Ranks over TCP: a connection between every two of them.
 
-use super::{Place, Transport};
-use adead_core::{Error, Result, Status};
+use super::{Exchange, Place, Transport, Under, through_host};
+use adead_core::{DType, Error, Result, Status, Tensor};
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -11,13 +12,32 @@ use std::time::{Duration, Instant};
 /// Use them only in a trusted network.
 pub struct Tcp {
     rank: usize,
-    /// By rank; the own one has none.
-    peers: Vec<Option<TcpStream>>,
+    size: usize,
     /// How long a rank may take to answer.
     patience: Duration,
+    peers: Arc<Mutex<Peers>>,
+    /// The same connections, to be closed while the thread waits for one.
+    ends: Vec<TcpStream>,
+    /// What the thread shall do that exchanges tensors while this rank computes. `None` before the first of them.
+    jobs: Option<mpsc::Sender<Job>>,
+}
+
+/// An exchange of tensors to be made.
+struct Job {
+    parts: Vec<Vec<Tensor>>,
+    dtype: DType,
+    expected: Vec<Vec<usize>>,
+    found: mpsc::Sender<Result<Vec<Vec<Tensor>>>>,
+}
+
+/// The connections.
+struct Peers {
+    rank: usize,
+    /// By rank; the own one has none.
+    peers: Vec<Option<TcpStream>>,
     /// How many exchanges there were.
     exchanges: u64,
-    /// Why it can't be used any longer.
+    /// Why they can't be used any longer.
     broken: Option<String>,
 }
 
@@ -55,7 +75,14 @@ impl Tcp {
             };
             peer.as_ref().map_or(Ok(()), set).or_else(|error| lost(format!("rank {rank}: {error}")))?;
         }
-        Ok(Tcp { rank: place.rank, peers, patience, exchanges: 0, broken: None })
+        let ends = peers.iter().flatten().map(TcpStream::try_clone).collect::<io::Result<_>>();
+        let ends = ends.or_else(|error| lost(format!("no second handle of a connection: {error}")))?;
+        let peers = Arc::new(Mutex::new(Peers { rank: place.rank, peers, exchanges: 0, broken: None }));
+        Ok(Tcp { rank: place.rank, size: place.size, patience, peers, ends, jobs: None })
+    }
+
+    fn peers(&self) -> MutexGuard<'_, Peers> {
+        self.peers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// How long a rank may take to answer.
@@ -65,6 +92,32 @@ impl Tcp {
 
     /// Returns an error if a rank has left.
     pub(super) fn look(&self) -> Result<()> {
+        self.peers().look()
+    }
+
+    /// Returns an error if the ranks can't be used any longer.
+    pub(super) fn usable(&self) -> Result<()> {
+        self.peers().usable()
+    }
+
+    /// Starts the thread that exchanges tensors. It ends with the last job.
+    fn start(&self) -> Result<mpsc::Sender<Job>> {
+        let (sender, jobs) = mpsc::channel::<Job>();
+        let peers = self.peers.clone();
+        let work = move || {
+            for Job { parts, dtype, expected, found } in jobs {
+                let mut peers = peers.lock().unwrap_or_else(PoisonError::into_inner);
+                // The trainer may be gone.
+                let _ = found.send(through_host(peers.rank, |bytes| peers.exchange(bytes), &parts, dtype, &expected));
+            }
+        };
+        let thread = thread::Builder::new().name("adead ranks".into()).spawn(work);
+        thread.map(|_| sender).or_else(|error| lost(format!("no thread to exchange with: {error}")))
+    }
+}
+
+impl Peers {
+    fn look(&self) -> Result<()> {
         for (rank, peer) in self.peers.iter().enumerate() {
             let Some(peer) = peer else { continue };
             let mut byte = [0];
@@ -80,20 +133,26 @@ impl Tcp {
         Ok(())
     }
 
-    /// Returns an error if the ranks can't be used any longer.
-    pub(super) fn usable(&self) -> Result<()> {
+    fn usable(&self) -> Result<()> {
         match &self.broken {
             Some(text) => lost(format!("the ranks can't be used any longer: {text}")),
             None => Ok(()),
         }
     }
 
-    /// Ends the connections after an error, so that the others need not wait for their patience's end.
-    pub(super) fn leave(&mut self, error: &Error) {
-        self.broken = Some(error.to_string());
-        for peer in self.peers.iter().flatten() {
-            let _ = peer.shutdown(std::net::Shutdown::Both);
+    fn exchange(&mut self, parts: &[Vec<&[u8]>]) -> Result<Vec<Vec<u8>>> {
+        self.usable()?;
+        if parts.len() != self.peers.len() {
+            let text = format!("{} parts for {} ranks", parts.len(), self.peers.len());
+            return Err(Error::new(Status::InvalidArgument, text));
         }
+        let found = self.try_exchange(parts);
+        self.exchanges += 1;
+        if let Err(error) = &found {
+            self.broken = Some(error.to_string());
+            self.peers.iter().flatten().for_each(close);
+        }
+        found
     }
 
     fn try_exchange(&self, parts: &[Vec<&[u8]>]) -> Result<Vec<Vec<u8>>> {
@@ -157,27 +216,58 @@ impl Transport for Tcp {
     }
 
     fn size(&self) -> usize {
-        self.peers.len()
+        self.size
     }
 
     fn exchange(&mut self, parts: &[Vec<&[u8]>]) -> Result<Vec<Vec<u8>>> {
-        self.usable()?;
-        if parts.len() != self.peers.len() {
-            let text = format!("{} parts for {} ranks", parts.len(), self.peers.len());
-            return Err(Error::new(Status::InvalidArgument, text));
-        }
-        let found = self.try_exchange(parts);
-        self.exchanges += 1;
-        if let Err(error) = &found {
-            self.leave(error);
-        }
-        found
+        self.peers().exchange(parts)
     }
 
     fn name(&self) -> String {
         "TCP".into()
     }
+
+    /// Exchanges in a thread, so that this rank computes meanwhile.
+    fn begin(&mut self, parts: Vec<Vec<Tensor>>, dtype: DType, expected: Vec<Vec<usize>>) -> Result<Exchange> {
+        let jobs = match &self.jobs {
+            Some(jobs) => jobs,
+            None => self.jobs.insert(self.start()?),
+        };
+        let (sender, found) = mpsc::channel();
+        match jobs.send(Job { parts, dtype, expected, found: sender }) {
+            Ok(()) => Ok(Exchange(Under::Thread(found))),
+            Err(_) => lost(ENDED.into()),
+        }
+    }
+
+    fn end(&mut self, exchange: Exchange) -> Result<Vec<Vec<Tensor>>> {
+        match exchange.0 {
+            Under::Thread(found) => found.recv().unwrap_or_else(|_| lost(ENDED.into())),
+            Under::Done(found) => Ok(found),
+            Under::Gpu(..) => lost("the exchange began with another transport".into()),
+        }
+    }
+
+    fn leave(&mut self, error: &Error) {
+        self.ends.iter().for_each(close);
+        // The first error is the cause of the others.
+        self.peers().broken.get_or_insert(error.to_string());
+    }
 }
+
+impl Drop for Tcp {
+    fn drop(&mut self) {
+        self.ends.iter().for_each(close);
+    }
+}
+
+/// Ends a connection, so that neither side waits for its patience's end.
+fn close(peer: &TcpStream) {
+    let _ = peer.shutdown(Shutdown::Both);
+}
+
+/// Why an exchange has no result.
+const ENDED: &str = "the thread that exchanges tensors has ended";
 
 /// What a rank says when it connects: its number, the number of ranks, and the port on which it waits for others.
 struct Hello {
