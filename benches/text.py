@@ -3,8 +3,8 @@
 
     python3 benches/text.py --model FILE.gguf [--adead target/release/adead] [--threads 1,2] [--rounds 5] [--prompt 512] [--answer 128]
 
-Needs xllamacpp in the Python that runs it. For each number of threads, llama.cpp has a process of its own, which waits while adead
-works. adead's process is started anew for each turn; its times are those that it reports, without opening the model. Both read the
+Needs xllamacpp in the Python that runs it. For each number of threads, llama.cpp has a process of its own, which is stopped while
+adead works. adead's process is started anew for each turn; its times are those that it reports, without opening the model. Both read the
 same prompt of about `--prompt` tokens and then write `--answer` tokens, the most likely one each time. The output has medians of
 tokens per second, of the prompt and of the answer, the median of each round's ratio, and how many characters of both answers agree
 from the first one on.
@@ -13,6 +13,7 @@ from the first one on.
 import argparse
 import json
 import os
+import signal
 import statistics
 import subprocess
 import sys
@@ -95,7 +96,10 @@ def main():
                 peer.stdin.write(json.dumps(prompt) + "\n")
                 peer.stdin.flush()
                 theirs = json.loads(peer.stdout.readline())
+                # Its threads would look for work for a while.
+                os.kill(peer.pid, signal.SIGSTOP)
                 ours = adead(args.adead, args.model, threads, prompt, args.answer)
+                os.kill(peer.pid, signal.SIGCONT)
                 # The first round warms up.
                 if number:
                     rounds.append((ours, theirs))

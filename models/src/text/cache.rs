@@ -5,23 +5,21 @@ use adead::{Context, Error, Result, Status};
 use std::alloc::{Layout, alloc_zeroed};
 use std::ops::Range;
 
-/// The keys and values of a sequence: for every layer `[head][capacity][values]`, so that what a head has so far is contiguous. The
-/// capacity doubles up to the model's context length. Or they are on a GPU.
+/// The keys and values of a sequence: for every layer, keys or values, and head `[capacity][values]`, so that what a head has so far is
+/// contiguous. The capacity doubles up to the model's context length. Or they are on a GPU.
 pub(crate) struct Cache {
     /// Nothing is in host memory then.
     pub on_device: Option<OnDevice>,
-    layers: Vec<Layer>,
+    /// In one piece, which the system clears when it is written. Small pieces it would clear at once.
+    memory: Vec<f32>,
     length: usize,
     capacity: usize,
+    /// The capacity that is expected to be needed.
+    expected: usize,
     most: usize,
+    layers: usize,
     heads: usize,
     width: usize,
-}
-
-#[derive(Clone, Default)]
-struct Layer {
-    keys: Vec<f32>,
-    values: Vec<f32>,
 }
 
 /// The floats that are worth several threads.
@@ -33,7 +31,8 @@ const FIRST: usize = 64;
 impl Cache {
     /// Makes the cache of a sequence without tokens.
     pub fn new(layers: usize, heads: usize, width: usize, most: usize) -> Cache {
-        Cache { on_device: None, layers: vec![Layer::default(); layers], length: 0, capacity: 0, most, heads, width }
+        let memory = Vec::new();
+        Cache { on_device: None, memory, length: 0, capacity: 0, expected: 0, most, layers, heads, width }
     }
 
     /// Makes the cache of a sequence whose layers a GPU computes.
@@ -51,6 +50,11 @@ impl Cache {
         self.length = self.length.min(length);
     }
 
+    /// Makes room for so many tokens when it grows next.
+    pub fn expect(&mut self, tokens: usize) {
+        self.expected = tokens;
+    }
+
     /// Makes room for more tokens. `invalid_argument` if they exceed the context length, `out_of_memory` without memory.
     pub fn reserve(&mut self, more: usize) -> Result<()> {
         let needed = self.length.saturating_add(more);
@@ -65,57 +69,39 @@ impl Cache {
         while capacity < needed {
             capacity = capacity.saturating_mul(2);
         }
-        capacity = capacity.min(self.most);
-        let mut grown = Vec::with_capacity(self.layers.len());
-        for layer in 0..self.layers.len() {
-            let keys = self.grown(&self.layers[layer].keys, capacity)?;
-            let values = self.grown(&self.layers[layer].values, capacity)?;
-            grown.push(Layer { keys, values });
-        }
-        (self.layers, self.capacity) = (grown, capacity);
+        capacity = capacity.max(self.expected).min(self.most);
+        let parts = self.layers.saturating_mul(2).saturating_mul(self.heads);
+        let floats = parts.saturating_mul(capacity).saturating_mul(self.width);
+        let Some(memory) = zeros(floats) else {
+            let text = format!("no memory for the keys and values of {capacity} tokens: {floats} f32");
+            return Err(Error::new(Status::OutOfMemory, text));
+        };
+        let grown = Cache { on_device: None, memory, capacity, ..*self };
+        *self = self.copied(grown, self.length);
         Ok(())
     }
 
-    /// Returns a copy for a larger capacity.
-    fn grown(&self, from: &[f32], capacity: usize) -> Result<Vec<f32>> {
-        let (width, heads) = (self.width, self.heads);
-        let floats = heads.saturating_mul(capacity).saturating_mul(width);
-        let Some(mut to) = zeros(floats) else {
-            let text = format!(
-                "no memory for {capacity} tokens: {floats} f32 for the keys of a layer, and as many for its values"
-            );
-            return Err(Error::new(Status::OutOfMemory, text));
-        };
-        let used = self.length * width;
-        for head in 0..heads {
-            let own = &from[head * self.capacity * width..][..used];
-            to[head * capacity * width..][..used].copy_from_slice(own);
+    /// Copies the first `length` tokens to a cache that has room for them, and returns it.
+    fn copied(&self, mut to: Cache, length: usize) -> Cache {
+        if !self.memory.is_empty() {
+            let from = self.memory.chunks_exact(self.capacity * self.width);
+            for (from, to) in from.zip(to.memory.chunks_exact_mut(to.capacity * to.width)) {
+                to[..length * self.width].copy_from_slice(&from[..length * self.width]);
+            }
         }
-        Ok(to)
+        to.length = length;
+        to
     }
 
     /// Returns a cache with the first `length` of these tokens. On a GPU it has the same memory until one of them changes.
     pub fn fork(&self, context: &Context, length: usize) -> Result<Cache> {
         let on_device = self.on_device.as_ref().map(|cache| cache.fork(context, length)).transpose()?;
-        let layers = vec![Layer::default(); self.layers.len()];
-        let mut fork = Cache { on_device, layers, length: 0, capacity: 0, ..*self };
+        let mut fork = Cache { on_device, memory: Vec::new(), length: 0, capacity: 0, expected: 0, ..*self };
         if length == 0 {
             return Ok(fork);
         }
         fork.reserve(length)?;
-        let copy = |from: &[f32], to: &mut [f32]| {
-            for (from, to) in
-                from.chunks_exact(self.capacity * self.width).zip(to.chunks_exact_mut(fork.capacity * self.width))
-            {
-                to[..length * self.width].copy_from_slice(&from[..length * self.width]);
-            }
-        };
-        for (from, to) in self.layers.iter().zip(&mut fork.layers) {
-            copy(&from.keys, &mut to.keys);
-            copy(&from.values, &mut to.values);
-        }
-        fork.length = length;
-        Ok(fork)
+        Ok(self.copied(fork, length))
     }
 
     /// Writes the keys and values of a layer for the tokens behind those that it has, rows of `[heads, values]`. [`reserve`] must
@@ -124,11 +110,8 @@ impl Cache {
     /// [`reserve`]: Cache::reserve
     pub fn write(&mut self, context: &Context, layer: usize, keys: &[f32], values: &[f32]) {
         let (heads, width, capacity, first) = (self.heads, self.width, self.capacity, self.length);
-        let layer = &mut self.layers[layer];
-        let parts = [(&mut layer.keys, keys), (&mut layer.values, values)].into_iter();
-        let parts = parts.flat_map(|(to, from)| {
-            to.chunks_exact_mut(capacity * width).enumerate().map(move |(head, to)| (head, to, from))
-        });
+        let parts = self.memory.chunks_exact_mut(capacity * width).skip(2 * layer * heads).take(2 * heads).enumerate();
+        let parts = parts.map(|(at, to)| (at % heads, to, if at < heads { keys } else { values }));
         let copy = |(head, to, from): (usize, &mut [f32], &[f32])| {
             for (to, from) in to[first * width..].chunks_exact_mut(width).zip(from.chunks_exact(heads * width)) {
                 to.copy_from_slice(&from[head * width..][..width]);
@@ -143,9 +126,10 @@ impl Cache {
 
     /// Returns the keys and values of a layer's head at some positions, each `[positions, values]`.
     pub fn read(&self, layer: usize, head: usize, positions: Range<usize>) -> (&[f32], &[f32]) {
-        let (first, floats) = ((head * self.capacity + positions.start) * self.width, positions.len() * self.width);
-        let Layer { keys, values } = &self.layers[layer];
-        (&keys[first..][..floats], &values[first..][..floats])
+        let first = ((2 * layer * self.heads + head) * self.capacity + positions.start) * self.width;
+        let (keys, values) = (first, first + self.heads * self.capacity * self.width);
+        let floats = positions.len() * self.width;
+        (&self.memory[keys..][..floats], &self.memory[values..][..floats])
     }
 
     /// Counts the tokens that were written to all layers.

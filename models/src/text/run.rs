@@ -27,10 +27,13 @@ pub(crate) struct Run {
     pub finish: Option<Finish>,
 }
 
+/// Tokens of an answer for which there is room from the beginning.
+const ANSWER: usize = 512;
+
 impl Run {
     /// Begins an answer to a prompt. The cache may have the prompt's first tokens already, at least one less than all.
     /// `invalid_argument` for an empty prompt or one that exceeds the context length, and for options outside their ranges.
-    pub fn new(inner: &Inner, cache: Cache, prompt: Vec<u32>, options: &GenerateOptions) -> Result<Run> {
+    pub fn new(inner: &Inner, mut cache: Cache, prompt: Vec<u32>, options: &GenerateOptions) -> Result<Run> {
         options.sampling.check()?;
         if prompt.is_empty() {
             let text = "the prompt has no tokens, and the model's texts begin with no token of their own (bos): pass some text";
@@ -41,6 +44,7 @@ impl Run {
             let text = format!("the prompt has {length} tokens and the context length is {most}: shorten the prompt");
             return Err(Error::new(Status::InvalidArgument, text));
         }
+        cache.expect(length + options.max_tokens.min(ANSWER));
         Ok(Run {
             cache,
             prompt: length,

@@ -42,6 +42,7 @@ pub mod ranks;
 mod replay;
 mod scaling;
 mod schedule;
+mod shards;
 mod trainer;
 mod tree;
 mod whole;

@@ -7,7 +7,7 @@ use crate::hal::cpu::simd::{Kernel, Simd, dispatch};
 use crate::ops::rope_tables;
 
 /// Values that are worth handing to another thread.
-const GRAIN: usize = 64 * 1024;
+const GRAIN: usize = 8 * 1024;
 
 /// `rope` of the op table.
 pub(super) fn rope(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> {
