@@ -1,6 +1,7 @@
 //! The blocks of a function: the jumps between them, and which block dominates which.
 
 use super::check::Checker;
+use super::sort;
 
 /// A block of a function.
 #[derive(Clone, Copy)]
@@ -209,7 +210,7 @@ impl Checker<'_> {
         if !self.blocks.search() {
             return false;
         }
-        self.blocks.jumps.sort_unstable();
+        sort(&mut self.blocks.jumps);
         self.blocks.jumps.dedup();
         if !self.blocks.dominators() {
             return false;

@@ -6,6 +6,7 @@
 
 use super::blocks::Blocks;
 use super::grammar::{Pattern, pattern, refused};
+use super::sort;
 use super::types::COOPERATIVE;
 use crate::error::{Error, Result, Status};
 
@@ -289,7 +290,7 @@ impl<'a> Checker<'a> {
             let opcode = self.word(self.at) & 0xffff;
             let pattern = pattern(opcode);
             if !self.sorted && section(opcode) == TYPES {
-                self.decorations.sort_unstable();
+                sort(&mut self.decorations);
                 self.sorted = true;
             }
             let of = self.word(self.at + 1);

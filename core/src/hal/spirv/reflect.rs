@@ -2,6 +2,7 @@
 
 use super::check::{Checker, Wrong};
 use super::names::*;
+use super::sort;
 use super::types::*;
 use super::{Binding, BindingKind, ConstantKind, EntryPoint, Member, PushConstants, SpecializationConstant};
 use crate::error::Result;
@@ -41,7 +42,7 @@ impl Checker<'_> {
 
     /// Checks that no function calls itself or an entry point, and that inlined functions stay small enough.
     fn calls(&mut self) -> bool {
-        self.uses.sort_unstable();
+        sort(&mut self.uses);
         let functions = std::mem::take(&mut self.functions);
         for &id in &functions {
             let words = self.known(id) - u64::from(self.place(id));

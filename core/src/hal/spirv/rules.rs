@@ -3,6 +3,7 @@
 use super::check::{Checker, Wrong};
 use super::grammar::GLSL;
 use super::names::*;
+use super::sort;
 use super::types::*;
 
 /// The instructions whose result may be a cooperative matrix: constants, parameters, calls, loads, composites,
@@ -143,7 +144,7 @@ impl Checker<'_> {
                     }
                     from.push(self.blocks.number(self.place(label)).unwrap_or(0).into());
                 }
-                from.sort_unstable();
+                sort(&mut from);
                 count.is_multiple_of(2) && self.blocks.come_from(self.at, &from)
             }
             246 | 247 => {
