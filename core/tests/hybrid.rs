@@ -193,6 +193,12 @@ fn results_of_several_gpus_stay_with_them() {
     let ids: Vec<String> = ctx.devices().into_iter().map(|info| info.id).collect();
     assert_eq!((got[0].places(), got[0].is_on_host()), (ids.clone(), false), "the rows stay where they are");
     assert!(x.is_on_host() && ids.iter().all(|id| x.is_on(id)), "each has its rows of what was uploaded");
+    // Few rows are read alone, also where the part of one GPU ends and that of the next one begins.
+    for first in 0..60 {
+        let rows = got[2].rows(first, 5).unwrap();
+        assert_eq!(rows.bytes(), expected[2].rows(first, 5).unwrap().bytes(), "rows from {first} on");
+    }
+    assert!(!got[2].is_on_host());
     // Downloads that begin before the read, and reads of parts on their own.
     got[1].to_cpu().unwrap();
     assert_eq!(got[0].rows(1, 64).unwrap().bytes(), expected[0].rows(1, 64).unwrap().bytes());

@@ -108,6 +108,28 @@ fn reshapes_and_rows_share_the_copies() {
 }
 
 #[test]
+fn few_rows_are_read_alone() {
+    let Some((ctx, id)) = gpu() else { return };
+    let (cpu, x) = (plain(), values(3, &[60, 20]));
+    let (y, expected) = (ctx.exp(&x).unwrap(), cpu.exp(&x).unwrap());
+    for (first, count) in [(0, 1), (59, 1), (7, 7), (30, 0)] {
+        let rows = y.rows(first, count).unwrap();
+        assert_eq!(rows.places(), [&*id]);
+        assert_eq!(rows.bytes(), expected.rows(first, count).unwrap().bytes());
+        assert!(rows.is_on_host() && !y.is_on_host());
+        assert_eq!(rows.bytes().as_ptr(), rows.bytes().as_ptr());
+        // An operation takes them from the device.
+        assert_eq!(ctx.neg(&rows).unwrap().bytes(), cpu.neg(&expected.rows(first, count).unwrap()).unwrap().bytes());
+        assert!(!y.is_on_host());
+    }
+    // What is more comes with all others, and then nothing is read alone.
+    let few = y.rows(3, 1).unwrap();
+    assert_eq!(y.rows(8, 8).unwrap().bytes(), expected.rows(8, 8).unwrap().bytes());
+    assert!(y.is_on_host());
+    assert_eq!(few.bytes().as_ptr(), y.bytes()[3 * 80..].as_ptr());
+}
+
+#[test]
 fn tensors_move_when_asked() {
     let Some((ctx, id)) = gpu() else { return };
     let x = values(6, &[200, 3]);

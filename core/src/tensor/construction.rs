@@ -185,7 +185,7 @@ impl Tensor {
     /// ensures that it lies inside the tensor.
     fn part(&self, meta: &Meta, skipped: usize) -> Tensor {
         let (root, at) = self.root();
-        Tensor::place(meta, Storage::Of(Origin::Tensor(root.clone(), at + skipped)))
+        Tensor::place(meta, Storage::Of(Origin::Tensor(root.clone(), at + skipped, OnceLock::new())))
     }
 }
 

@@ -237,6 +237,37 @@ impl Copies {
     }
 }
 
+/// Of values on devices, what is at most such a part of all is read alone.
+const ALONE: usize = 8;
+
+impl Copies {
+    /// Returns a small part of values that are only on devices, in new host memory. `None` if all of them are better read, or have
+    /// been or are being.
+    pub fn read_part(&self, bytes: Range<usize>) -> Result<Option<HostBuffer>> {
+        if bytes.len() > self.bytes / ALONE || self.are_on_host() || !lock(&self.coming).is_empty() {
+            return Ok(None);
+        }
+        let pieces = self.pieces();
+        if pieces.is_empty() {
+            return Ok(None);
+        }
+        let host = HostBuffer::uninitialised(bytes.len())?;
+        // SAFETY: the memory is new, so nothing else refers to it, and it is as long. It is written before it is read, because the
+        // pieces are all values.
+        let into = unsafe { slice::from_raw_parts_mut(host.pointer().as_ptr(), bytes.len()) };
+        for piece in &pieces {
+            let (start, end) = (bytes.start.max(piece.bytes.start), bytes.end.min(piece.bytes.end));
+            if start < end {
+                log!(Trace, "tensors", "{} of {} bytes are read from {}", end - start, self.bytes, piece.keeper.id());
+                let offset = start - piece.bytes.start;
+                let part = Slice { buffer: &*piece.memory, offset, bytes: end - start };
+                piece.keeper.read(part, &mut into[start - bytes.start..end - bytes.start])?;
+            }
+        }
+        Ok(Some(host))
+    }
+}
+
 /// Reads pieces to their places in host memory. Downloads that are under way have the bytes of the first pieces.
 fn read_all(pieces: &[Piece], coming: Vec<Coming>, into: &mut [u8]) -> Result<()> {
     if cfg!(feature = "cuda") && coming.is_empty() && pieces.len() > 1 {

@@ -70,7 +70,8 @@ unsafe impl Element for half::bf16 {
 ///
 /// The values are in host memory, on devices, or both ([`Tensor::places`]). A [`Context`](crate::Context) leaves an operation's
 /// result on the device that computed it, and a copy of each operand on the device that needed it, for the operations that
-/// follow. The first read on the host copies the values to host memory. Clones, reshapes and rows share all copies.
+/// follow. The first read on the host copies the values to host memory. Clones, reshapes and rows share all copies; but of rows that are
+/// an eighth of the values or less, the host copies no others.
 #[derive(Clone)]
 pub struct Tensor(Arc<Value>);
 
@@ -80,6 +81,16 @@ struct Value {
     storage: Storage,
     /// The copies on devices. Made on first use, or at once if a device computed the values. A part uses those of its origin.
     copies: OnceLock<Arc<Copies>>,
+}
+
+impl Value {
+    /// A part's own values in host memory, if it is one.
+    fn read_alone(&self) -> Option<&OnceLock<Box<HostBuffer>>> {
+        match &self.storage {
+            Storage::Of(Origin::Tensor(_, _, read)) => Some(read),
+            _ => None,
+        }
+    }
 }
 
 /// The memory of a tensor's values.
@@ -94,8 +105,9 @@ enum Storage {
 
 /// Memory that is not the tensor's own.
 enum Origin {
-    /// A part of another tensor, from this byte offset on. The other tensor is never a part itself.
-    Tensor(Tensor, usize),
+    /// A part of another tensor, from this byte offset on. The other tensor is never a part itself. Its values alone are in host memory of
+    /// its own if they were read when the other's were on devices.
+    Tensor(Tensor, usize, OnceLock<Box<HostBuffer>>),
     /// Memory that the caller provided.
     Foreign(Box<Foreign>),
 }

@@ -16,7 +16,7 @@ impl Tensor {
     #[inline]
     pub(crate) fn root(&self) -> (&Tensor, usize) {
         match &self.0.storage {
-            Storage::Of(Origin::Tensor(origin, at)) => (origin, *at),
+            Storage::Of(Origin::Tensor(origin, at, _)) => (origin, *at),
             _ => (self, 0),
         }
     }
@@ -42,7 +42,7 @@ impl Tensor {
     pub(crate) fn if_on_host(&self) -> Option<NonNull<u8>> {
         let (root, at) = self.root();
         match root.own_memory() {
-            None if !root.0.copies.get()?.are_on_host() => None,
+            None if !root.0.copies.get()?.are_on_host() => Some(self.0.read_alone()?.get()?.pointer()),
             // SAFETY: a part begins inside its origin.
             Some(own) => Some(unsafe { own.add(at) }),
             None => self.host().ok(),
@@ -55,7 +55,7 @@ impl Tensor {
         let (root, at) = self.root();
         let first = match root.own_memory() {
             Some(own) => own,
-            None => root.fetched()?,
+            None => return self.fetched(),
         };
         // SAFETY: a part begins inside its origin.
         Ok(unsafe { first.add(at) })
@@ -64,10 +64,19 @@ impl Tensor {
     #[cold]
     #[inline(never)]
     fn fetched(&self) -> Result<NonNull<u8>> {
-        match self.0.copies.get() {
-            Some(copies) => copies.fetch(),
-            None => fail!(Internal, "a tensor's values are missing"),
+        let (root, at) = self.root();
+        let Some(copies) = root.0.copies.get() else { fail!(Internal, "a tensor's values are missing") };
+        if let Some(alone) = self.0.read_alone() {
+            if let Some(read) = alone.get() {
+                return Ok(read.pointer());
+            }
+            if let Some(read) = copies.read_part(at..at + self.byte_len())? {
+                // Another thread may have read the same values first.
+                return Ok(alone.get_or_init(|| Box::new(read)).pointer());
+            }
         }
+        // SAFETY: a part begins inside its origin.
+        Ok(unsafe { copies.fetch()?.add(at) })
     }
 
     /// Whether another tensor is the same part of the same memory, with the same description. Values never change, so the two are

@@ -30,8 +30,8 @@ type Compiled = (Box<[u32]>, vk::Pipeline);
 
 struct Cache {
     handle: vk::PipelineCache,
-    /// The cache files of all openings, each with whether it lacks new pipelines.
-    files: Vec<(PathBuf, bool)>,
+    /// The folders of all openings' cache files, each with whether its file lacks new pipelines.
+    folders: Vec<(PathBuf, bool)>,
     /// Whether any pipeline was compiled.
     made: bool,
 }
@@ -57,7 +57,7 @@ impl Pipelines {
         // Without a cache, pipelines are compiled all the same.
         let handle = new_cache(api, device, &[]).unwrap_or_default();
         let compiled = std::array::from_fn(|_| RwLock::new(Vec::new()));
-        Ok(Pipelines { layout, compiled, cache: Mutex::new(Cache { handle, files: Vec::new(), made: false }) })
+        Ok(Pipelines { layout, compiled, cache: Mutex::new(Cache { handle, folders: Vec::new(), made: false }) })
     }
 
     /// Also keeps the cache in a file in `folder`. Reads the file if it exists and is of this driver build.
@@ -65,7 +65,7 @@ impl Pipelines {
         let Logical { api, device, physical, .. } = logical;
         let file = folder.join(file_name(physical));
         let mut cache = self.cache();
-        if cache.files.iter().any(|(known, _)| *known == file) {
+        if cache.folders.iter().any(|(known, _)| known.as_os_str() == folder.as_os_str()) {
             return;
         }
         let saved = fs::read(&file).ok();
@@ -89,7 +89,7 @@ impl Pipelines {
             }
         }
         let made = cache.made;
-        cache.files.push((file, made));
+        cache.folders.push((folder.into(), made));
     }
 
     /// Returns the pipeline of a kernel with these constants, and compiles it at first use.
@@ -145,7 +145,7 @@ impl Pipelines {
                 .layout(layout);
             let mut cache = self.cache();
             cache.made = true;
-            cache.files.iter_mut().for_each(|(_, behind)| *behind = true);
+            cache.folders.iter_mut().for_each(|(_, behind)| *behind = true);
             // SAFETY: the structures live until the call returns, and the cache is locked.
             let result =
                 unsafe { (api.create_compute_pipelines)(device, cache.handle, 1, &info, ptr::null(), &mut pipeline) };
@@ -173,7 +173,7 @@ impl Pipelines {
     /// later.
     pub fn save(&self, api: &DeviceApi, device: vk::Device, physical: &Physical) {
         let mut cache = self.cache();
-        if cache.files.iter().all(|(_, behind)| !behind) {
+        if cache.folders.iter().all(|(_, behind)| !behind) {
             return;
         }
         let mut bytes = header(physical);
@@ -192,10 +192,10 @@ impl Pipelines {
         bytes.truncate(start + size);
         let sum = checksum(&bytes[start..]);
         bytes[CHECKSUM..CHECKSUM + 8].copy_from_slice(&sum.to_le_bytes());
-        for (file, behind) in cache.files.iter_mut().filter(|(_, behind)| *behind) {
+        for (folder, behind) in cache.folders.iter_mut().filter(|(_, behind)| *behind) {
             *behind = false;
             if result.is_ok() {
-                write(file, &bytes);
+                write(folder, &file_name(physical), &bytes);
             }
         }
     }
@@ -226,11 +226,11 @@ fn new_cache(api: &DeviceApi, device: vk::Device, data: &[u8]) -> Option<vk::Pip
 }
 
 /// Replaces a file atomically: another process that reads or writes it sees either the old or the new contents.
-fn write(file: &Path, bytes: &[u8]) {
-    let draft = file.with_extension(format!("{}.new", std::process::id()));
-    let _ = file.parent().map(fs::create_dir_all);
+fn write(folder: &Path, name: &str, bytes: &[u8]) {
+    let [draft, file] = [&format!("{name}.{}.new", std::process::id()), name].map(|name| folder.join(name));
+    let _ = fs::create_dir_all(folder);
     let name = file.to_string_lossy();
-    match fs::write(&draft, bytes).and_then(|()| fs::rename(&draft, file)) {
+    match fs::write(&draft, bytes).and_then(|()| fs::rename(&draft, &file)) {
         Ok(()) => log!(Debug, "cache", "{name} is written"),
         Err(error) => {
             log!(Warn, "cache", "{name} can't be written: {error}");
