@@ -317,6 +317,9 @@ pub struct DispatchArgs {
 #[derive(Args, Debug)]
 #[command(after_help = CALIBRATE_HELP)]
 pub struct CalibrateArgs {
+    /// Measure which tiles of each GPU serve which products, instead of the figures for the choice between devices
+    #[arg(long)]
+    pub kernels: bool,
     /// Measure each figure for a shorter time
     #[arg(long)]
     pub quick: bool,

@@ -1,6 +1,7 @@
 //! `adead calibrate`: measures the figures that the choice between devices needs.
 
 mod gpu;
+mod kernels;
 
 use crate::args::{CalibrateArgs, DeviceArgs};
 use crate::bench::{Measured, Row, measure};
@@ -44,8 +45,11 @@ pub fn run(args: &CalibrateArgs, device: &DeviceArgs) -> Result<()> {
     std::fs::create_dir_all(&folder).map_err(|error| {
         Failure::io(format_args!("{} (ADEAD_CACHE_DIR names another folder)", folder.display()), &error)
     })?;
-    let machine = calibration::machine(cpu.device_info());
     let budget = Duration::from_millis(if args.quick { 40 } else { 400 });
+    if args.kernels {
+        return kernels::run(args, &ctx, &folder, budget, &|id| Ok(open(id, threads)?));
+    }
+    let machine = calibration::machine(cpu.device_info());
     let devices = ctx.dispatcher().profiles();
     let gpus = devices.iter().filter(|profile| profile.kind != Kind::Cpu).count();
     let parts = gpus * GPU_PARTS + if gpus < devices.len() { PARTS } else { 0 };

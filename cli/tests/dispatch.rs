@@ -103,6 +103,14 @@ fn explain_takes_every_form_of_a_program_and_refuses_what_can_not_run() {
 }
 
 #[test]
+fn without_a_gpu_there_are_no_tiles_to_measure() {
+    let folder = folder("tiles");
+    let ended = cached(&folder, &["calibrate", "--kernels", "--device", "cpu"]);
+    assert!(ended.code != 0 && ended.err.contains("no GPU here has tiles to measure"), "{ended:?}");
+    assert_eq!(std::fs::read_dir(&folder).map_or(0, Iterator::count), 0, "nothing is written");
+}
+
+#[test]
 fn calibrate_writes_one_file_that_everything_then_uses() {
     let folder = folder("calibrate").join("made/on/demand");
     let program = repository("examples/programs/matmul_1024.hex");

@@ -36,7 +36,7 @@ impl Found {
 }
 
 /// An operation with its operands in a GPU's memory.
-struct Job {
+pub(super) struct Job {
     op: Op,
     attrs: Attrs,
     inputs: Vec<(Buffer, Meta)>,
@@ -46,7 +46,7 @@ struct Job {
 }
 
 impl Job {
-    fn new(ctx: &Context, op: Op, shapes: &[&[usize]]) -> Result<Job> {
+    pub fn new(ctx: &Context, op: Op, shapes: &[&[usize]]) -> Result<Job> {
         let axis = if op == Op::Sum { Axis::All } else { Axis::Default };
         let attrs = Attrs { axis, ..Attrs::default() };
         let tensors = shapes.iter().map(|dims| Tensor::zeros(DType::F32, dims)).collect::<Result<Vec<_>, _>>()?;
@@ -70,7 +70,7 @@ impl Job {
     }
 
     /// The time of this many runs, enqueued together, until the last is done.
-    fn time(&self, stream: &mut Stream, runs: usize) -> Result<Duration> {
+    pub fn time(&self, stream: &mut Stream, runs: usize) -> Result<Duration> {
         let begin = Instant::now();
         (0..runs).try_for_each(|_| self.enqueue(stream))?;
         stream.synchronize()?;
@@ -79,7 +79,7 @@ impl Job {
 }
 
 /// The shortest time of repeated tries. Other work on the machine only adds to a time.
-fn least(budget: Duration, mut one: impl FnMut() -> Result<Duration>) -> Result<Duration> {
+pub(super) fn least(budget: Duration, mut one: impl FnMut() -> Result<Duration>) -> Result<Duration> {
     let (begin, mut best, mut times) = (Instant::now(), one()?, 1);
     while times < 3 || (begin.elapsed() < budget && times < 1000) {
         best = best.min(one()?);

@@ -16,12 +16,12 @@ pub use lending::Writing;
 use crate::config::Config;
 use crate::contract::Precision;
 use crate::devices::{self, Choice, Named, Opened, Slot};
-use crate::dispatch::{AutoDispatcher, DeviceProfile, Places, calibration};
+use crate::dispatch::{AutoDispatcher, DeviceProfile, Places, calibration, tiles};
 use crate::error::{Result, fail};
 use crate::family::Family;
 use crate::fpenv::DefaultEnvironment;
 use crate::hal::cpu::CpuDevice;
-use crate::hal::{Device, DeviceInfo, DeviceKind};
+use crate::hal::{Device, DeviceInfo, DeviceKind, TileCosts};
 use crate::isa::Isa;
 use crate::log::log;
 use crate::profile::ProfilerHandle;
@@ -108,7 +108,7 @@ impl Context {
         let machine = calibration::machine(cpu.info());
         let Choice { cpu: with_cpu, gpus, hybrid, named } = devices::choose(device, config)?;
         let profiler = ProfilerHandle::default();
-        let slot = |info| Slot::new(info, config, cpu.clone(), profiler.clone());
+        let slot = |info| Slot::new(info, config, cpu.clone(), profiler.clone(), tiles::load);
         let mut gpus: Vec<Slot> = gpus.into_iter().map(slot).collect();
         match named {
             Named::Chosen => {}
@@ -225,6 +225,15 @@ impl Context {
     pub fn tensor_cache(&self, device: &str) -> Result<TensorCacheUse> {
         let opened = self.named(device)?.and_then(Slot::if_opened);
         Ok(opened.map_or_else(TensorCacheUse::default, |gpu| gpu.cache.now()))
+    }
+
+    /// Calls `work` with one of the context's GPUs and the costs of the tiles of its products, which it may set. `None` if the device
+    /// is the processor or does not choose between tiles. Returns `invalid_argument` for a device that the context does not have, and the
+    /// error of opening it.
+    pub fn with_tiles<R>(&self, device: &str, work: impl FnOnce(&DeviceInfo, &TileCosts) -> R) -> Result<Option<R>> {
+        let Some(slot) = self.named(device)? else { return Ok(None) };
+        let device = &slot.opened()?.device;
+        Ok(device.tiles().map(|costs| work(device.info(), costs)))
     }
 
     /// The GPU with this name, or `None` for the processor.

@@ -12,6 +12,7 @@ use crate::interrupt;
 use crate::log::log;
 use crate::profile::{ProfilerHandle, Watch, What};
 use crate::tensor::Cache;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 /// An opened device, with the stream for the context's own calls.
@@ -118,15 +119,25 @@ impl Opened {
 pub(crate) struct Slot {
     info: DeviceInfo,
     opened: OnceLock<Result<Arc<Opened>>>,
-    cache: Option<std::path::PathBuf>,
+    cache: Option<PathBuf>,
     workers: Arc<dyn Workers>,
     profiler: ProfilerHandle,
+    prepare: Prepare,
 }
+
+/// What a device gets from the cache folder when it is opened.
+type Prepare = fn(Option<&Path>, &dyn Device);
 
 impl Slot {
     /// Makes a slot for a GPU. `workers` help with its copies from and to the host.
-    pub fn new(info: DeviceInfo, config: &Config, workers: Arc<dyn Workers>, profiler: ProfilerHandle) -> Slot {
-        Slot { info, opened: OnceLock::new(), cache: config.cache_folder(), workers, profiler }
+    pub fn new(
+        info: DeviceInfo,
+        config: &Config,
+        workers: Arc<dyn Workers>,
+        profiler: ProfilerHandle,
+        prepare: Prepare,
+    ) -> Slot {
+        Slot { info, opened: OnceLock::new(), cache: config.cache_folder(), workers, profiler, prepare }
     }
 
     /// Describes the GPU. The contract level is known once the GPU has been opened.
@@ -163,6 +174,8 @@ impl Slot {
         let id = &self.info.id;
         let Some((backend, number)) = Backend::of(id) else { fail!(Internal, "'{id}' belongs to no backend") };
         let opening = Opening { cache: self.cache.clone(), workers: Some(self.workers.clone()) };
-        Opened::new((backend.open)(number, opening)?, self.profiler.clone())
+        let device = (backend.open)(number, opening)?;
+        (self.prepare)(self.cache.as_deref(), &*device);
+        Opened::new(device, self.profiler.clone())
     }
 }

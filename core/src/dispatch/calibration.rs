@@ -32,11 +32,13 @@ pub fn machine(cpu: &DeviceInfo) -> String {
 
 /// Returns the path of a machine's file in a cache folder, which several machines may share.
 pub fn file(folder: &Path, machine: &str) -> PathBuf {
-    // FNV-1a. The file also contains the machine's text, which distinguishes machines with the same hash.
-    let hash = machine
-        .bytes()
-        .fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
-    folder.join(format!("calibration-{hash:016x}.toml"))
+    // The file also contains the machine's text, which distinguishes machines with the same hash.
+    folder.join(format!("calibration-{:016x}.toml", hash(machine)))
+}
+
+/// FNV-1a.
+pub(super) fn hash(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
 }
 
 /// Returns the text of a calibration file.

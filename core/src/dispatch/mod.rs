@@ -14,6 +14,7 @@ mod split;
 mod steps;
 #[cfg(test)]
 mod tests;
+pub mod tiles;
 
 pub use cost::{Estimate, Item, Places, Task};
 pub use dispatcher::{AutoDispatcher, Decision, Why};

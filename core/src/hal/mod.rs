@@ -15,11 +15,13 @@ mod lzma;
 mod push;
 pub(crate) mod registry;
 pub mod spirv;
+pub(crate) mod tiles;
 pub mod vulkan;
 mod workers;
 
 pub use crate::operand::Buffer;
 pub use push::{Number, NumberKind, PushNumber, pack, pack_named};
+pub use tiles::TileCosts;
 pub use workers::Workers;
 pub(crate) use workers::copy;
 
@@ -226,6 +228,11 @@ pub unsafe trait Device: Send + Sync {
 
     /// Returns memory kept for reuse to the driver.
     fn trim(&self);
+
+    /// Returns the tiles of its products, of which the cheapest is chosen for each product; `None` if it does not choose.
+    fn tiles(&self) -> Option<&TileCosts> {
+        None
+    }
 }
 
 /// A user's kernel, built for a device.

@@ -22,7 +22,7 @@ fn devices() -> (Arc<CpuDevice>, Vec<Arc<Opened>>) {
         let config = Config::default();
         match choose(&backend, &config) {
             Ok(choice) => {
-                let slot = Slot::new(choice.gpus[0].clone(), &config, cpu(), Default::default());
+                let slot = Slot::new(choice.gpus[0].clone(), &config, cpu(), Default::default(), |_, _| {});
                 devices.insert(0, slot.opened().unwrap().clone());
             }
             Err(error) => backend::skip(&backend, &error),

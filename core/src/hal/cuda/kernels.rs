@@ -6,6 +6,7 @@ use super::images::{Image, images};
 use super::physical::Physical;
 use super::shared::Shared;
 use crate::error::{Error, Result, Status, fail};
+use crate::hal::TileCosts;
 use crate::hal::lowering::attention::{Sizes as AttentionSizes, Tile as AttentionTile};
 use crate::hal::lowering::tiles::{Cost, Sizes, Tile, tile};
 use crate::hal::lowering::{CUMSUM, Kernels, Limits, ROWS, RUN_WORDS, SOFTMAX_ROWS, TOPK_MERGE, TOPK_SORT};
@@ -400,20 +401,26 @@ const fn shared_of(bm: u32, bn: u32, bk: u32) -> u32 {
     4 * (2 * bk * (bm + 4 + bn + 4) + bm * bn)
 }
 
+/// Returns the tiles of a GPU with their built-in costs.
+pub fn tile_costs(physical: &Physical) -> TileCosts {
+    // A driver that doesn't report its shared memory gets the tiles for the least.
+    let has = |&&(kibibytes, _): &&(u32, _)| kibibytes << 10 <= physical.shared_memory_of_unit;
+    let (_, tiles) = BY_SHARED_MEMORY.iter().find(has).unwrap_or(&BY_SHARED_MEMORY[4]);
+    TileCosts::new(tiles)
+}
+
 impl Limits {
     /// Returns the limits of a GPU.
     pub(super) fn of_cuda(shared: &Shared) -> Limits {
         let physical = &shared.physical;
-        // A driver that doesn't report its shared memory gets the tiles for the least.
-        let has = |&&(kibibytes, _): &&(u32, _)| kibibytes << 10 <= physical.shared_memory_of_unit;
-        let (_, tiles) = BY_SHARED_MEMORY.iter().find(has).unwrap_or(&BY_SHARED_MEMORY[4]);
         Limits {
             shared_memory: physical.shared_memory[1].max(physical.shared_memory[0]),
             threads: physical.threads,
             units: physical.info.units as u32,
             iterations: u32::MAX,
             pitched: true,
-            tiles,
+            tiles: shared.tiles.table(),
+            costs: shared.tiles.all(),
             narrow,
             fixed_tile: [64, 64],
             fixed_wide: (physical.capability == 90).then_some(fixed_wide),

@@ -30,7 +30,7 @@ mod user;
 #[cfg(test)]
 pub use kernels::tests::limits as test_limits;
 
-use super::{Buffer, Device, DeviceInfo, Kernel, KernelSource, MemoryUse, Priority, Stream, Workers};
+use super::{Buffer, Device, DeviceInfo, Kernel, KernelSource, MemoryUse, Priority, Stream, TileCosts, Workers};
 use crate::error::{Result, fail};
 use crate::fpenv::default_environment;
 use api::Driver;
@@ -175,6 +175,10 @@ unsafe impl Device for CudaDevice {
 
     fn trim(&self) {
         self.shared.memory.trim(&self.shared, 0);
+    }
+
+    fn tiles(&self) -> Option<&TileCosts> {
+        Some(&self.shared.tiles)
     }
 }
 

@@ -3,12 +3,12 @@
 use super::Opening;
 use super::api::{Api, Driver, Handle, LaunchWith, code};
 use super::event::{Base, Mark};
-use super::kernels::Modules;
+use super::kernels::{Modules, tile_costs};
 use super::memory::Memory;
 use super::physical::{LEAST, Physical};
 use crate::error::{Error, Result, Status, fail};
 use crate::fpenv::DefaultEnvironment;
-use crate::hal::{Priority, Workers, copy};
+use crate::hal::{Priority, TileCosts, Workers, copy};
 use crate::log::log;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -23,6 +23,8 @@ pub struct Shared {
     context: Handle,
     pub memory: Memory,
     pub modules: Modules,
+    /// The tiles of products, and their costs.
+    pub tiles: TileCosts,
     /// A stream for work without its own stream, which is waited for at once.
     own: Mutex<Handle>,
     /// Events for reuse.
@@ -84,6 +86,7 @@ impl Shared {
             context,
             memory: Memory::new(),
             modules: Modules::new(),
+            tiles: tile_costs(physical),
             own: Mutex::new(ptr::null_mut()),
             events: Mutex::new(Vec::new()),
             base: Mutex::new(None),

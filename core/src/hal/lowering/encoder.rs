@@ -1,7 +1,7 @@
 //! The interface of a backend to the operations: kernels by family, memory for them, and their limits.
 
 use super::attention;
-use super::tiles::{Cost, Sizes, Tile};
+use super::tiles::{Cost, MOST_TILES, Sizes, Tile};
 use crate::error::{Error, Result};
 use crate::operand::Place;
 
@@ -50,6 +50,8 @@ pub struct Limits {
     pub pitched: bool,
     /// The tiles of matrix products.
     pub tiles: &'static [Cost],
+    /// `alone` and `shared` of each of them.
+    pub costs: [[f64; 2]; MOST_TILES],
     /// Returns a special tile for a product with few rows or columns, if there is one.
     pub narrow: fn(&Sizes) -> Option<Tile>,
     /// The rows and columns of a tile of fixed-point products.

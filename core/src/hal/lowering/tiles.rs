@@ -2,25 +2,7 @@
 
 use super::Limits;
 use crate::contract::K_BLOCK;
-
-/// What a workgroup computes, and how. The fields have the names of the constants in `matmul.comp`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Tile {
-    pub threads: u32,
-    pub bm: u32,
-    pub bn: u32,
-    pub tm: u32,
-    pub tn: u32,
-    pub bk: u32,
-    pub buffers: u32,
-    /// The bytes of shared memory that the tile uses besides those for its steps.
-    pub held: u32,
-}
-
-/// Makes a tile for a table.
-pub const fn tile(threads: u32, [bm, bn]: [u32; 2], [tm, tn]: [u32; 2], bk: u32, buffers: u32) -> Tile {
-    Tile { threads, bm, bn, tm, tn, bk, buffers, held: 0 }
-}
+pub use crate::hal::tiles::{Cost, MOST_TILES, Tile, tile};
 
 impl Tile {
     /// Returns how many tiles cover a matrix.
@@ -52,16 +34,6 @@ impl Tile {
     pub fn reaches(&self, k: u32, limits: &Limits) -> bool {
         limits.iterations == u32::MAX || self.iterations(k) <= limits.iterations as u64
     }
-}
-
-/// The cost of a tile, in nanoseconds for each k: alone on a multiprocessor, and if `slots` workgroups share it. Only
-/// ratios matter for the choice. A table's last tile must fit every device.
-#[derive(Debug)]
-pub struct Cost {
-    pub tile: Tile,
-    pub alone: f64,
-    pub shared: f64,
-    pub slots: u64,
 }
 
 /// The nanoseconds that a second kernel takes, and the bytes of stored blocks that are moved in one nanosecond.
@@ -105,7 +77,7 @@ pub fn choose(sizes: Sizes, limits: &Limits) -> (Tile, bool) {
     let last = limits.tiles[limits.tiles.len() - 1].tile;
     let mut best = (last, may_split && !last.reaches(k, limits));
     let mut least = f64::INFINITY;
-    for &Cost { tile, alone, shared, slots } in limits.tiles {
+    for (&Cost { tile, slots, .. }, [alone, shared]) in limits.tiles.iter().zip(limits.costs) {
         for split in [false, true] {
             if split && !may_split || !split && !tile.reaches(k, limits) || !tile.fits(limits) {
                 continue;
@@ -139,6 +111,7 @@ pub fn mirrored(tile: Tile) -> Tile {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::hal::TileCosts;
 
     /// The largest tile comes first.
     const COSTS: [Cost; 3] = [
@@ -165,6 +138,7 @@ mod tests {
             iterations: u32::MAX,
             pitched: false,
             tiles: &COSTS,
+            costs: TileCosts::new(&COSTS).all(),
             narrow,
             fixed_tile: [64, 64],
             fixed_wide: None,
@@ -191,6 +165,18 @@ mod tests {
     }
 
     #[test]
+    fn measured_costs_change_the_choice() {
+        let costs = TileCosts::new(&COSTS);
+        costs.set(0, [900.0, 900.0]);
+        assert_eq!((costs.all()[0], costs.all()[1]), ([900.0; 2], [56.0, 25.0]));
+        let limits = Limits { costs: costs.all(), ..h200() };
+        assert_eq!(of([4096; 3], &limits), (COSTS[1].tile, false));
+        // A cost that rules a tile out.
+        costs.set(1, [f64::INFINITY; 2]);
+        assert_eq!(of([4096; 3], &Limits { costs: costs.all(), ..h200() }), (COSTS[2].tile, false));
+    }
+
+    #[test]
     fn tiles_fit_the_least_device_there_may_be() {
         let least = Limits {
             shared_memory: 16384,
@@ -199,6 +185,7 @@ mod tests {
             iterations: 0xffff,
             pitched: false,
             tiles: &COSTS,
+            costs: TileCosts::new(&COSTS).all(),
             narrow,
             fixed_tile: [64, 64],
             fixed_wide: None,

@@ -14,7 +14,7 @@ use crate::operand::{Meta, Place};
 use std::sync::Arc;
 
 /// The tiles of products, with costs measured on an NVIDIA H200.
-const TILES: [Cost; 5] = [
+pub static TILES: [Cost; 5] = [
     Cost { tile: tile(256, [128, 128], [8, 8], 32, 1), alone: 92.0, shared: 92.0, slots: 1 },
     Cost { tile: tile(128, [64, 128], [8, 8], 16, 2), alone: 58.0, shared: 48.6, slots: 2 },
     Cost { tile: tile(64, [64, 64], [8, 8], 16, 1), alone: 56.0, shared: 25.0, slots: 4 },
@@ -71,7 +71,8 @@ impl Limits {
             units: if physical.units > 0 { physical.units as u32 } else { 32 },
             iterations: physical.iterations,
             pitched: false,
-            tiles: &TILES,
+            tiles: shared.tiles.table(),
+            costs: shared.tiles.all(),
             narrow,
             fixed_tile: [64, 32],
             fixed_wide: None,

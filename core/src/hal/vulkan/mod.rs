@@ -25,7 +25,9 @@ mod timeline;
 mod transfer;
 mod user;
 
-use super::{Buffer, Device, DeviceInfo, Kernel, KernelSource, MemoryUse, Priority, Recording, Slice, Stream, Workers};
+use super::{
+    Buffer, Device, DeviceInfo, Kernel, KernelSource, MemoryUse, Priority, Recording, Slice, Stream, TileCosts, Workers,
+};
 use crate::error::{Result, fail};
 use memory::{Allocation, Space};
 use physical::Physical;
@@ -164,6 +166,10 @@ unsafe impl Device for VulkanDevice {
         let shared = &*self.shared;
         shared.memory.trim(shared, 0);
         shared.pipelines.save(&shared.api, shared.device, &shared.physical);
+    }
+
+    fn tiles(&self) -> Option<&TileCosts> {
+        Some(&self.shared.tiles)
     }
 }
 

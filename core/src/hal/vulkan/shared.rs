@@ -1,13 +1,14 @@
 //! One opening of a device: a reference to the process's logical device, and what belongs to this opening alone.
 
 use super::Opening;
+use super::encoder::TILES;
 use super::logical::Logical;
 use super::memory::Space;
 use super::physical::Physical;
 use super::probe::Modes;
 use crate::error::Result;
 use crate::fpenv::DefaultEnvironment;
-use crate::hal::{ContractLevel, DeviceInfo, Workers, copy};
+use crate::hal::{ContractLevel, DeviceInfo, TileCosts, Workers, copy};
 use ash::vk;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -17,6 +18,8 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 pub struct Shared {
     pub info: DeviceInfo,
     pub modes: Modes,
+    /// The tiles of products, and their costs.
+    pub tiles: TileCosts,
     /// The device's memory in use through this opening.
     pub uses: Uses,
     workers: Option<Arc<dyn Workers>>,
@@ -73,7 +76,7 @@ impl Shared {
 
     fn new(info: DeviceInfo, modes: Modes, workers: Option<Arc<dyn Workers>>, logical: Arc<Logical>) -> Shared {
         logical.enter();
-        Shared { info, modes, uses: Uses::default(), workers, logical }
+        Shared { info, modes, tiles: TileCosts::new(&TILES), uses: Uses::default(), workers, logical }
     }
 
     /// Copies host bytes to or from memory that the device can access, with the help of the workers.
