@@ -3,6 +3,7 @@
 
 use crate::error::{Result, fail};
 use crate::hal::{Device, DeviceInfo, TileCosts};
+#[cfg(feature = "settings")]
 use crate::log::log;
 use std::fmt::Write;
 use std::fs;

@@ -4,6 +4,7 @@ use super::kernels::{CONSTANTS, Function, Launch};
 use super::shared::Entered;
 use super::stream::{CudaStream, of_device};
 use crate::error::{Result, fail};
+use crate::hal::TileCosts;
 use crate::hal::lowering::{Encoder, Explain, Kernels, Limits, PUSH_BYTES};
 use crate::operand::Place;
 use smallvec::SmallVec;
@@ -99,5 +100,9 @@ impl Encoder for CudaEncoder<'_> {
 
     fn limits(&self) -> Limits {
         Limits::of_cuda(&self.stream.shared)
+    }
+
+    fn costs(&self) -> &TileCosts {
+        &self.stream.shared.tiles
     }
 }

@@ -420,7 +420,6 @@ impl Limits {
             iterations: u32::MAX,
             pitched: true,
             tiles: shared.tiles.table(),
-            costs: shared.tiles.all(),
             narrow,
             fixed_tile: [64, 64],
             fixed_wide: (physical.capability == 90).then_some(fixed_wide),
@@ -548,7 +547,11 @@ pub mod tests {
         for capability in [70, 75, 80, 86, 90, 100, 120] {
             let limits = limits(capability);
             for n in [16, 64, 256, 1024, 4096] {
-                let (tile, _) = choose(Sizes { m: n, n, k: n, batches: 1, trans_a: false, trans_b: false }, &limits);
+                let (tile, _) = choose(
+                    Sizes { m: n, n, k: n, batches: 1, trans_a: false, trans_b: false },
+                    &limits,
+                    &TileCosts::new(limits.tiles),
+                );
                 let bytes = shared_of(tile.bm, tile.bn, tile.bk);
                 assert!(bytes <= limits.shared_memory, "{capability}: {n}: {tile:?} takes {bytes} bytes");
             }
@@ -556,7 +559,8 @@ pub mod tests {
         // Large products use the largest tile that fits.
         for (capability, bm) in [(75, 64), (80, 128), (86, 128), (90, 128), (120, 128)] {
             let sizes = Sizes { m: 4096, n: 4096, k: 4096, batches: 1, trans_a: false, trans_b: false };
-            assert_eq!(choose(sizes, &limits(capability)).0.bm, bm, "{capability}");
+            let limits = limits(capability);
+            assert_eq!(choose(sizes, &limits, &TileCosts::new(limits.tiles)).0.bm, bm, "{capability}");
         }
     }
 

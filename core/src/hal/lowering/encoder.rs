@@ -1,7 +1,7 @@
 //! The interface of a backend to the operations: kernels by family, memory for them, and their limits.
 
 use super::attention;
-use super::tiles::{Cost, MOST_TILES, Sizes, Tile};
+use super::tiles::{Cost, Sizes, Tile, TileCosts};
 use crate::error::{Error, Result};
 use crate::operand::Place;
 
@@ -50,8 +50,6 @@ pub struct Limits {
     pub pitched: bool,
     /// The tiles of matrix products.
     pub tiles: &'static [Cost],
-    /// `alone` and `shared` of each of them.
-    pub costs: [[f64; 2]; MOST_TILES],
     /// Returns a special tile for a product with few rows or columns, if there is one.
     pub narrow: fn(&Sizes) -> Option<Tile>,
     /// The rows and columns of a tile of fixed-point products.
@@ -103,6 +101,9 @@ pub trait Encoder {
 
     /// Returns the limits of the device.
     fn limits(&self) -> Limits;
+
+    /// Returns what the tiles of products cost on the device.
+    fn costs(&self) -> &TileCosts;
 }
 
 /// The bytes of push constants that every device offers.

@@ -273,7 +273,7 @@ impl Product {
 
     fn tiles(&self, encoder: &mut dyn Encoder) -> Result<()> {
         let Sizes { m, n, k, batches, .. } = self.sizes;
-        let (tile, split) = choose(self.sizes, &encoder.limits());
+        let (tile, split) = choose(self.sizes, &encoder.limits(), encoder.costs());
         let tiles = [m.div_ceil(tile.bm), n.div_ceil(tile.bn)];
         let groups = tiles[0] as u64 * tiles[1] as u64 * batches as u64;
         if groups > i32::MAX as u64 {

@@ -2,7 +2,7 @@
 
 use super::Limits;
 use crate::contract::K_BLOCK;
-pub use crate::hal::tiles::{Cost, MOST_TILES, Tile, tile};
+pub use crate::hal::tiles::{Cost, Tile, TileCosts, tile};
 
 impl Tile {
     /// Returns how many tiles cover a matrix.
@@ -62,7 +62,7 @@ impl Sizes {
 }
 
 /// Chooses the tile for a product on a device, and whether each K block is computed on its own and merged later.
-pub fn choose(sizes: Sizes, limits: &Limits) -> (Tile, bool) {
+pub fn choose(sizes: Sizes, limits: &Limits, costs: &TileCosts) -> (Tile, bool) {
     let Sizes { m, n, k, batches, .. } = sizes;
     let blocks = u64::from(sizes.blocks());
     let stored = 4 * blocks * batches as u64 * m as u64 * n.next_multiple_of(4) as u64;
@@ -77,7 +77,7 @@ pub fn choose(sizes: Sizes, limits: &Limits) -> (Tile, bool) {
     let last = limits.tiles[limits.tiles.len() - 1].tile;
     let mut best = (last, may_split && !last.reaches(k, limits));
     let mut least = f64::INFINITY;
-    for (&Cost { tile, slots, .. }, [alone, shared]) in limits.tiles.iter().zip(limits.costs) {
+    for (&Cost { tile, slots, .. }, [alone, shared]) in limits.tiles.iter().zip(costs.all()) {
         for split in [false, true] {
             if split && !may_split || !split && !tile.reaches(k, limits) || !tile.fits(limits) {
                 continue;
@@ -111,7 +111,6 @@ pub fn mirrored(tile: Tile) -> Tile {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::hal::TileCosts;
 
     /// The largest tile comes first.
     const COSTS: [Cost; 3] = [
@@ -138,7 +137,6 @@ mod tests {
             iterations: u32::MAX,
             pitched: false,
             tiles: &COSTS,
-            costs: TileCosts::new(&COSTS).all(),
             narrow,
             fixed_tile: [64, 64],
             fixed_wide: None,
@@ -149,8 +147,12 @@ mod tests {
         }
     }
 
-    fn of([m, n, k]: [u32; 3], limits: &Limits) -> (Tile, bool) {
-        choose(Sizes { m, n, k, batches: 1, trans_a: false, trans_b: false }, limits)
+    fn with(costs: &TileCosts, [m, n, k]: [u32; 3], limits: &Limits) -> (Tile, bool) {
+        choose(Sizes { m, n, k, batches: 1, trans_a: false, trans_b: false }, limits, costs)
+    }
+
+    fn of(sizes: [u32; 3], limits: &Limits) -> (Tile, bool) {
+        with(&TileCosts::new(&COSTS), sizes, limits)
     }
 
     #[test]
@@ -169,11 +171,10 @@ mod tests {
         let costs = TileCosts::new(&COSTS);
         costs.set(0, [900.0, 900.0]);
         assert_eq!((costs.all()[0], costs.all()[1]), ([900.0; 2], [56.0, 25.0]));
-        let limits = Limits { costs: costs.all(), ..h200() };
-        assert_eq!(of([4096; 3], &limits), (COSTS[1].tile, false));
+        assert_eq!(with(&costs, [4096; 3], &h200()), (COSTS[1].tile, false));
         // A cost that rules a tile out.
         costs.set(1, [f64::INFINITY; 2]);
-        assert_eq!(of([4096; 3], &Limits { costs: costs.all(), ..h200() }), (COSTS[2].tile, false));
+        assert_eq!(with(&costs, [4096; 3], &h200()), (COSTS[2].tile, false));
     }
 
     #[test]
@@ -185,7 +186,6 @@ mod tests {
             iterations: 0xffff,
             pitched: false,
             tiles: &COSTS,
-            costs: TileCosts::new(&COSTS).all(),
             narrow,
             fixed_tile: [64, 64],
             fixed_wide: None,

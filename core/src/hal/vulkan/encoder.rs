@@ -8,7 +8,7 @@ use super::stream::of_device;
 use crate::command::Command;
 use crate::error::{Result, fail};
 use crate::hal::lowering::attention::{Sizes as AttentionSizes, Tile as AttentionTile};
-use crate::hal::lowering::tiles::{Cost, Sizes, Tile, mirrored, tile};
+use crate::hal::lowering::tiles::{Cost, Sizes, Tile, TileCosts, mirrored, tile};
 use crate::hal::lowering::{Encoder, Explain, Kernels, Limits, PUSH_BYTES, Push};
 use crate::operand::{Meta, Place};
 use std::sync::Arc;
@@ -72,7 +72,6 @@ impl Limits {
             iterations: physical.iterations,
             pitched: false,
             tiles: shared.tiles.table(),
-            costs: shared.tiles.all(),
             narrow,
             fixed_tile: [64, 32],
             fixed_wide: None,
@@ -161,5 +160,9 @@ impl Encoder for VulkanEncoder<'_> {
 
     fn limits(&self) -> Limits {
         Limits::of(&self.recorder.shared)
+    }
+
+    fn costs(&self) -> &TileCosts {
+        &self.recorder.shared.tiles
     }
 }

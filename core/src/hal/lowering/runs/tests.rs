@@ -3,7 +3,7 @@
 use super::super::{Encoder, Explain, Kernels, Limits, encode};
 use super::*;
 use crate::error::{Status, fail};
-use crate::hal::Buffer;
+use crate::hal::{Buffer, TileCosts};
 use crate::operand::{Inputs, Meta, Place, ViewMut};
 use crate::ops::{Attrs, Op};
 use std::any::Any;
@@ -70,6 +70,10 @@ impl Encoder for Dispatches {
 
     fn limits(&self) -> Limits {
         self.1.expect("elementwise operations need none")
+    }
+
+    fn costs(&self) -> &TileCosts {
+        unreachable!("products have them")
     }
 }
 
