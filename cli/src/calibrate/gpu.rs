@@ -62,6 +62,20 @@ impl Job {
         Ok(Job { op, attrs, inputs, output, flops: cost.flops, bytes: cost.bytes })
     }
 
+    /// Writes numbers from −1 to 1 to the operands: with zeros a GPU takes less power, and runs faster than with others.
+    pub fn fill(&self) -> Result<()> {
+        let mut state = 7u32;
+        for (buffer, meta) in &self.inputs {
+            let mut next = || {
+                state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                (state >> 8) as f32 / (1 << 23) as f32 - 1.0
+            };
+            let bytes: Vec<u8> = (0..meta.shape.elements()).flat_map(|_| next().to_ne_bytes()).collect();
+            buffer.write_bytes(0, &bytes)?;
+        }
+        Ok(())
+    }
+
     fn enqueue(&self, stream: &mut Stream) -> Result<()> {
         let inputs: Vec<Option<Operand<'_>>> =
             self.inputs.iter().map(|(buffer, meta)| Some(Operand { buffer, offset: 0, meta })).collect();

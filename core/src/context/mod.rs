@@ -228,12 +228,12 @@ impl Context {
     }
 
     /// Calls `work` with one of the context's GPUs and the costs of the tiles of its products, which it may set. `None` if the device
-    /// is the processor or does not choose between tiles. Returns `invalid_argument` for a device that the context does not have, and the
+    /// is the processor or does not choose between tiles ([`Device::tiles`](crate::hal::Device::tiles)). Returns `invalid_argument` for a device that the context does not have, and the
     /// error of opening it.
-    pub fn with_tiles<R>(&self, device: &str, work: impl FnOnce(&DeviceInfo, &TileCosts) -> R) -> Result<Option<R>> {
+    pub fn with_tiles<R>(&self, device: &str, work: impl FnOnce(&dyn Device, &TileCosts) -> R) -> Result<Option<R>> {
         let Some(slot) = self.named(device)? else { return Ok(None) };
         let device = &slot.opened()?.device;
-        Ok(device.tiles().map(|costs| work(device.info(), costs)))
+        Ok(device.tiles().map(|costs| work(&**device, costs)))
     }
 
     /// The GPU with this name, or `None` for the processor.

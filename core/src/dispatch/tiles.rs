@@ -33,7 +33,7 @@ fn names(costs: &TileCosts, tile: usize) -> [String; 2] {
 /// Returns the text of a file.
 fn encode(info: &DeviceInfo, costs: &TileCosts) -> String {
     let mut text = format!(
-        "# Measured by `adead calibrate --kernels`: nanoseconds of a tile for each k, alone on a multiprocessor and beside others.\n\
+        "# Fitted by `adead calibrate --kernels`: nanoseconds of a tile for each k, alone on a multiprocessor and beside others.\n\
          # They change which tiles compute a product, never a bit of it. Without this file the built-in ones hold.\n\
          version = {VERSION}\ndevice = \"{}\"\n",
         text_of(info)

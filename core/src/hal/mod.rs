@@ -233,6 +233,11 @@ pub unsafe trait Device: Send + Sync {
     fn tiles(&self) -> Option<&TileCosts> {
         None
     }
+
+    /// Returns the number of the tile that is chosen for a product of these m, n and k; `None` if a special one is.
+    fn tile_of(&self, _sizes: [u32; 3]) -> Option<usize> {
+        None
+    }
 }
 
 /// A user's kernel, built for a device.

@@ -30,6 +30,8 @@ mod user;
 #[cfg(test)]
 pub use kernels::tests::limits as test_limits;
 
+use super::lowering::Limits;
+use super::lowering::tiles::number;
 use super::{Buffer, Device, DeviceInfo, Kernel, KernelSource, MemoryUse, Priority, Stream, TileCosts, Workers};
 use crate::error::{Result, fail};
 use crate::fpenv::default_environment;
@@ -179,6 +181,10 @@ unsafe impl Device for CudaDevice {
 
     fn tiles(&self) -> Option<&TileCosts> {
         Some(&self.shared.tiles)
+    }
+
+    fn tile_of(&self, sizes: [u32; 3]) -> Option<usize> {
+        number(sizes, &Limits::of_cuda(&self.shared), &self.shared.tiles)
     }
 }
 

@@ -102,6 +102,12 @@ pub fn choose(sizes: Sizes, limits: &Limits, costs: &TileCosts) -> (Tile, bool) 
     best
 }
 
+/// Returns the number in the table of the tile that is chosen for a product; `None` if it is none of them.
+pub fn number([m, n, k]: [u32; 3], limits: &Limits, costs: &TileCosts) -> Option<usize> {
+    let (tile, _) = choose(Sizes { m, n, k, batches: 1, trans_a: false, trans_b: false }, limits, costs);
+    limits.tiles.iter().position(|cost| cost.tile == tile)
+}
+
 /// Returns the tile for the mirrored product.
 pub fn mirrored(tile: Tile) -> Tile {
     let Tile { bm, bn, tm, tn, .. } = tile;

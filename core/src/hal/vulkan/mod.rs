@@ -25,6 +25,8 @@ mod timeline;
 mod transfer;
 mod user;
 
+use super::lowering::Limits;
+use super::lowering::tiles::number;
 use super::{
     Buffer, Device, DeviceInfo, Kernel, KernelSource, MemoryUse, Priority, Recording, Slice, Stream, TileCosts, Workers,
 };
@@ -170,6 +172,10 @@ unsafe impl Device for VulkanDevice {
 
     fn tiles(&self) -> Option<&TileCosts> {
         Some(&self.shared.tiles)
+    }
+
+    fn tile_of(&self, sizes: [u32; 3]) -> Option<usize> {
+        number(sizes, &Limits::of(&self.shared), &self.shared.tiles)
     }
 }
 
