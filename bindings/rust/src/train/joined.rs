@@ -128,6 +128,11 @@ impl Summing {
         Summing { shards, fixed_gradients, parts: Vec::new() }
     }
 
+    /// Whether a part is under way.
+    pub fn has_begun(&self) -> bool {
+        !self.parts.is_empty()
+    }
+
     /// Begins with the sums of this rank's shards of a part.
     pub fn begin(
         &mut self,

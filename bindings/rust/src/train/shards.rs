@@ -21,7 +21,7 @@ impl Trainer {
     /// # Errors `invalid_argument` if the trainer was not made [`in_shards`](Trainer::in_shards), for a wrong number of
     /// tensors, or for more shards than a batch has. `shape_mismatch` for tensors that don't hold whole shards. After these nothing has
     /// changed. After another error in the last shard's call, such as `io` if a rank is lost, the accumulated gradients are gone and the
-    /// trainer must join ranks again.
+    /// trainer must join ranks again, unless nothing was exchanged yet.
     pub fn accumulate(&mut self, batch: &[&Tensor]) -> Result<()> {
         let (shards, done) = (self.own.len(), self.accumulated());
         if matches!(self.whole, Whole::Once(_)) {
@@ -63,9 +63,11 @@ impl Trainer {
             (done..).zip(&all).try_for_each(|(shard, parts)| self.add(shard, &parts.iter().collect::<Vec<_>>()));
         let Err(error) = found else { return Ok(()) };
         self.partial = before;
-        if let Some(ranks) = self.ranks.as_mut().filter(|_| self.summing.take().is_some()) {
+        // Without a part under way, the other ranks have not been told anything.
+        let has_begun = self.summing.take().is_some_and(|summing| summing.has_begun());
+        if let Some(ranks) = self.ranks.as_mut().filter(|_| has_begun) {
             ranks.leave(&error);
-            self.forget();
+            self.partial.iter_mut().for_each(|nodes| drop(nodes.take()));
         }
         Err(error)
     }
@@ -89,12 +91,6 @@ impl Trainer {
         })
     }
 
-    /// Drops the sums so far.
-    fn forget(&mut self) {
-        self.summing = None;
-        self.partial.iter_mut().for_each(|nodes| drop(nodes.take()));
-    }
-
     /// Returns the number of shards whose gradients are added up so far.
     pub fn accumulated(&self) -> usize {
         if self.summing.is_some() { self.own.len() } else { self.partial[0].len() }
@@ -114,7 +110,9 @@ impl Trainer {
             return invalid(format!("{done} shards were accumulated, and {has} {shards}"));
         }
         let sums = match (self.summing.take(), self.ranks.as_deref_mut()) {
-            (Some(summing), Some(ranks)) => summing.finish(ranks, &self.context)?,
+            (Some(summing), Some(ranks)) => {
+                summing.finish(ranks, &self.context).inspect_err(|error| ranks.leave(error))?
+            }
             _ => self
                 .partial
                 .iter_mut()
