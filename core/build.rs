@@ -160,7 +160,14 @@ fn cuda(out: &Path) {
                 ptx.push(&[]);
                 continue;
             }
-            let mut text = read(family, &format!("compute_{architecture}.ptx"));
+            let utf8 = |ending: &str| String::from_utf8(read(family, ending)).expect("PTX is ASCII");
+            let (of, base) = architectures::EDITED;
+            let mut text = if architecture == of {
+                architectures::edited(&utf8(&format!("compute_{base}.ptx")), &utf8(&format!("compute_{of}.ed")))
+            } else {
+                utf8(&format!("compute_{architecture}.ptx"))
+            }
+            .into_bytes();
             text.push(0);
             let relative = relative(&text);
             assert!(registers::absolute(&relative) == text, "{family}: registers' numbers don't come back");

@@ -420,7 +420,7 @@ enum {
 #define ADEAD_MATMUL_OPTIONS_INIT { sizeof(adead_matmul_options), 0, 0, 1.0f, 0.0f, NULL, NULL, ADEAD_ACTIVATION_NONE, ADEAD_PRECISION_DEFAULT }
 
 /// The defaults of adead_attention_options.
-#define ADEAD_ATTENTION_OPTIONS_INIT { sizeof(adead_attention_options), NULL, 0, 0.0f }
+#define ADEAD_ATTENTION_OPTIONS_INIT { sizeof(adead_attention_options), NULL, 0, 0.0f, ADEAD_PRECISION_DEFAULT }
 
 /// The defaults of adead_module_options.
 #define ADEAD_MODULE_OPTIONS_INIT { sizeof(adead_module_options), ADEAD_MODULE_LINEAR, ADEAD_ACTIVATION_GELU_ERF, 0, 0, 0, 0, 0, 0, NULL, 1e-12f, 0 }
@@ -877,6 +877,8 @@ typedef struct {
   int32_t causal;
   /// The factor of the scores; 0 means 1/sqrt(D).
   float scale;
+  /// The precision, one of `ADEAD_PRECISION_...`. `ADEAD_PRECISION_DEFAULT` is `f32`, whatever the context's default is.
+  adead_precision precision;
 } adead_attention_options;
 
 /// How the elements of a quantised matrix are stored, one of `ADEAD_BLOCK_FORMAT_...`.

@@ -235,6 +235,7 @@ export interface AttentionOptions<T = Tensor> {
   mask?: T | null
   causal?: boolean
   scale?: number
+  precision?: 'f32' | 'fixed24' | 'fixed16'
 }
 
 /** Options of `ffn`. */
@@ -595,7 +596,7 @@ export interface ContextOperations {
    * Scaled dot-product attention: values weighted by softmax.
    *
    * Operands: q f[…,Hq,Sq,D], k f[…,Hkv,Sk,D], v f[…,Hkv,Sk,Dv], mask? f broadcast to […,Hq,Sq,Sk].
-   * Attributes: causal (0), scale (0 = 1/sqrt(D)).
+   * Attributes: causal (0), scale (0 = 1/sqrt(D)), precision (f32).
    * Result: f[…,Hq,Sq,Dv].
    */
   attention(q: Tensor, k: Tensor, v: Tensor, options?: AttentionOptions): Tensor
@@ -1209,7 +1210,7 @@ export interface TensorOperations {
    * Scaled dot-product attention: values weighted by softmax.
    *
    * Operands: q f[…,Hq,Sq,D], k f[…,Hkv,Sk,D], v f[…,Hkv,Sk,Dv], mask? f broadcast to […,Hq,Sq,Sk].
-   * Attributes: causal (0), scale (0 = 1/sqrt(D)).
+   * Attributes: causal (0), scale (0 = 1/sqrt(D)), precision (f32).
    * Result: f[…,Hq,Sq,Dv].
    */
   attention(k: Tensor, v: Tensor, options?: AttentionOptions): Tensor

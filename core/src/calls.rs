@@ -63,6 +63,8 @@ pub struct AttentionOptions<'a> {
     pub scale: Option<f32>,
     /// Added to the scaled scores; broadcast to `[…, H, Sq, Sk]`.
     pub mask: Option<&'a Tensor>,
+    /// The precision of both products; `None` is f32, whatever the context's default is.
+    pub precision: Option<Precision>,
 }
 
 macro_rules! methods {
@@ -186,10 +188,10 @@ impl Context {
         self.attention_with(q, k, v, AttentionOptions::default())
     }
 
-    /// Computes attention with a causal mask, a scale or an additive mask.
+    /// Computes attention with a causal mask, a scale, an additive mask or a precision.
     pub fn attention_with(&self, q: &Tensor, k: &Tensor, v: &Tensor, options: AttentionOptions<'_>) -> Result<Tensor> {
-        let AttentionOptions { causal, scale, mask } = options;
-        let attrs = Attrs { causal, scale: scale.unwrap_or(0.0), ..Attrs::default() };
+        let AttentionOptions { causal, scale, mask, precision } = options;
+        let attrs = Attrs { causal, scale: scale.unwrap_or(0.0), precision, ..Attrs::default() };
         self.run(Op::Attention, &attrs, &[Some(q), Some(k), Some(v), mask])
     }
 

@@ -83,12 +83,16 @@ fn call(r: &mut Random, precision: Precision, [m, n, k]: [usize; 3], sizes: &[i3
 }
 
 fn equals_reference(contexts: &[Context], attrs: &Attrs, operands: &[Option<Tensor>], name: &str) {
+    equal(contexts, Op::Matmul, attrs, operands, name);
+}
+
+fn equal(contexts: &[Context], op: Op, attrs: &Attrs, operands: &[Option<Tensor>], name: &str) {
     let views: Vec<Option<View<'_>>> = operands.iter().map(|t| t.as_ref().map(Tensor::view)).collect();
-    let meta = Op::Matmul.info().infer(attrs, &views).unwrap();
-    let expected = reference(Op::Matmul, attrs, &views, &meta).unwrap();
+    let meta = op.info().infer(attrs, &views).unwrap();
+    let expected = reference(op, attrs, &views, &meta).unwrap();
     let operands: Vec<_> = operands.iter().map(Option::as_ref).collect();
     for ctx in contexts {
-        let got = ctx.run(Op::Matmul, attrs, &operands).unwrap();
+        let got = ctx.run(op, attrs, &operands).unwrap();
         let words =
             |bytes: &[u8]| bytes.chunks_exact(4).map(|b| u32::from_le_bytes(b.try_into().unwrap())).collect::<Vec<_>>();
         let (got, expected) = (words(got.bytes()), words(&expected));
@@ -133,6 +137,81 @@ fn every_instruction_set_equals_the_reference() {
                 equals_reference(&contexts, &attrs, &operands, &format!("{sizes:?} {scales:?}"));
             }
         }
+    }
+}
+
+/// Calls of attention: heads that share keys, rows that see no key, blocks of keys that are hidden or not whole, lines that are not
+/// finite, and sizes that take several chunks.
+fn attention_calls() -> Vec<(String, Attrs, Vec<Option<Tensor>>)> {
+    // Heads, heads of keys, queries, keys, width, value width.
+    let sizes = [
+        [1, 1, 1, 1, 1, 1],
+        [4, 2, 3, 63, 16, 5],
+        [6, 2, 1, 65, 8, 64],
+        [2, 1, 70, 64, 32, 33],
+        [1, 1, 5, 200, 80, 128],
+        [3, 3, 17, 129, 3, 4],
+        [2, 2, 9, 40, 0, 3],
+        [2, 2, 130, 20, 7, 16],
+        [1, 1, 210, 4000, 2, 100],
+        [1, 1, 70_000, 3, 1, 1],
+        [40_000, 40_000, 2, 2, 1, 1],
+    ];
+    let mut calls = Vec::new();
+    for (i, &[heads, kv_heads, queries, keys, width, value_width]) in sizes.iter().enumerate() {
+        for precision in FIXED {
+            for (j, scales) in [SCALES[0], SCALES[0], SCALES[0], SCALES[1], SCALES[4]].into_iter().enumerate() {
+                if heads * queries * keys > 50_000 && j > 0 {
+                    continue;
+                }
+                let mut r = Random((i * 8 + j) as u64);
+                let mut some = |heads: usize, rows: usize, width: usize, across: bool| {
+                    let of_head = |r: &mut Random| match across {
+                        true => turned(&lines(r, width, rows, scales), [width, rows]),
+                        false => lines(r, rows, width, scales),
+                    };
+                    let values: Vec<f32> = (0..heads).flat_map(|_| of_head(&mut r)).collect();
+                    Some(Tensor::new(&values, &[heads, rows, width]).unwrap())
+                };
+                let mut operands = vec![
+                    some(heads, queries, width, false),
+                    some(kv_heads, keys, width, false),
+                    some(kv_heads, keys, value_width, true),
+                    None,
+                ];
+                let scale = if j == 2 { -0.7 } else { 0.0 };
+                let attrs = Attrs { precision: Some(precision), causal: j % 2 == 1, scale, ..Attrs::default() };
+                if j > 0 {
+                    let dims =
+                        vec![vec![queries, keys], vec![heads, 1, keys], vec![queries, 1]].swap_remove(r.below(3));
+                    let hidden = |r: &mut Random| if r.below(3) == 0 { f32::NEG_INFINITY } else { value(r, 0, 2) };
+                    let mask: Vec<f32> = (0..dims.iter().product()).map(|_| hidden(&mut r)).collect();
+                    operands[3] = Some(Tensor::new(&mask, &dims).unwrap());
+                }
+                calls.push((format!("{:?} {scales:?}", sizes[i]), attrs, operands));
+            }
+        }
+    }
+    calls
+}
+
+#[test]
+fn attention_equals_the_reference() {
+    let contexts = contexts(&[1, 3]);
+    for (name, attrs, operands) in attention_calls() {
+        equal(&contexts, Op::Attention, &attrs, &operands, &name);
+    }
+}
+
+#[test]
+fn attention_on_a_gpu_equals_the_reference() {
+    let Some(mut gpu) = Gpu::open() else { return };
+    for (name, attrs, operands) in attention_calls() {
+        // A software GPU would take half a minute.
+        if name.contains("4000") {
+            continue;
+        }
+        gpu.check(&name, Op::Attention, &attrs, &operands, &[0, 1, 3, 0]);
     }
 }
 

@@ -327,6 +327,7 @@ inline Returned<Tensor> Operations::attention(const Tensor &q, const Tensor &k, 
   adead_status status = ADEAD_OK;
   attrs.give(status, Op::attention, "causal", options.causal);
   attrs.give(status, Op::attention, "scale", options.scale);
+  attrs.give(status, Op::attention, "precision", options.precision);
   return run(status, Op::attention, attrs, operands, 4);
 }
 

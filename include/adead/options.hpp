@@ -84,6 +84,7 @@ struct RmsnormOptions {
 struct AttentionOptions {
   std::optional<bool> causal = {};
   std::optional<float> scale = {};
+  std::optional<Precision> precision = {};
   const Tensor *mask = nullptr;
 };
 

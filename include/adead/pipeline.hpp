@@ -286,6 +286,7 @@ class Pipeline : public Recorder {
     adead_status status = ADEAD_OK;
     attrs.give(status, Op::attention, "causal", options.causal);
     attrs.give(status, Op::attention, "scale", options.scale);
+    attrs.give(status, Op::attention, "precision", options.precision);
     return then(status, Op::attention, attrs, {of(k), of(v), of(options.mask)}), *this;
   }
   Pipeline &attention(const PipelineOperand &q, const PipelineOperand &k, const PipelineOperand &v, const AttentionOptions &options = {}) {

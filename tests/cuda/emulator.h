@@ -26,6 +26,7 @@ struct alignas(16) float4 { float x, y, z, w; };
 struct alignas(8) float2 { float x, y; };
 struct alignas(16) uint4 { unsigned x, y, z, w; };
 struct alignas(8) uint2 { unsigned x, y; };
+struct alignas(8) int2 { int x, y; };
 struct uint3 { unsigned x, y, z; };
 inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
 inline float2 make_float2(float x, float y) { return {x, y}; }
@@ -35,9 +36,12 @@ inline uint2 make_uint2(unsigned x, unsigned y) { return {x, y}; }
 
 // The block that a thread of the host runs, and the kernel's thread in it that has its turn.
 struct Barrier { unsigned arrived, generation; };
+// What a thread leaves for the others of its warp, in instructions on squares of bytes.
+struct Operands { const unsigned *line; unsigned a[4], b[2]; };
 struct Block {
     dim3u thread, index, size, grid;
     unsigned current, live, live_of_warp[32], exchanged[1024];
+    Operands operands[1024];
     Barrier whole, of_warp[32];
     float4 *shared;
 };
@@ -74,6 +78,47 @@ template <class T> T __shfl_sync(unsigned, T value, unsigned lane) {
     return exchange(value, running->current / 32 * 32 + lane % 32);
 }
 
+inline bool __all_sync(unsigned, bool value) {
+    for (unsigned step = 1; step < 32; step *= 2) {
+        value = __shfl_xor_sync(0, unsigned(value), step) && value;
+    }
+    return value;
+}
+
+// Instructions of a whole warp on squares of bytes (kernels/cuda/digits.cuh).
+inline void warp_squares(unsigned (&to)[4], const void *line) {
+    unsigned lane = running->current % 32, warp = running->current - lane;
+    running->operands[running->current].line = static_cast<const unsigned *>(line);
+    __syncwarp();
+    for (unsigned i = 0; i < 4; i++) {
+        to[i] = running->operands[warp + 8 * i + lane / 4].line[lane % 4];
+    }
+    __syncwarp();
+}
+inline int dot_of_bytes(unsigned a, unsigned b) {
+    int sum = 0;
+    for (unsigned e = 0; e < 32; e += 8) {
+        sum += int(static_cast<signed char>(a >> e)) * int(static_cast<signed char>(b >> e));
+    }
+    return sum;
+}
+inline void warp_products(int (&sums)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+    unsigned lane = running->current % 32, warp = running->current - lane;
+    Operands &own = running->operands[running->current];
+    memcpy(own.a, a, sizeof own.a);
+    own.b[0] = b0;
+    own.b[1] = b1;
+    __syncwarp();
+    for (unsigned i = 0; i < 4; i++) {
+        for (unsigned k = 0; k < 4; k++) {
+            const Operands &left = running->operands[warp + lane / 4 * 4 + k];
+            const Operands &right = running->operands[warp + (lane % 4 * 2 + i % 2) * 4 + k];
+            sums[i] += dot_of_bytes(left.a[i / 2], right.b[0]) + dot_of_bytes(left.a[i / 2 + 2], right.b[1]);
+        }
+    }
+    __syncwarp();
+}
+
 inline float __uint_as_float(unsigned u) { float f; memcpy(&f, &u, 4); return f; }
 inline unsigned __float_as_uint(float f) { unsigned u; memcpy(&u, &f, 4); return u; }
 inline int __float_as_int(float f) { int i; memcpy(&i, &f, 4); return i; }
@@ -94,6 +139,7 @@ inline int __clz(int x) { return x ? __builtin_clz(x) : 32; }
 inline unsigned __umulhi(unsigned a, unsigned b) { return (unsigned long long)a * b >> 32; }
 inline int __ffs(int x) { return __builtin_ffs(x); }
 inline int max(int a, int b) { return a > b ? a : b; }
+inline int min(int a, int b) { return a < b ? a : b; }
 inline unsigned max(unsigned a, unsigned b) { return a > b ? a : b; }
 inline unsigned min(unsigned a, unsigned b) { return a < b ? a : b; }
 inline int __float2int_rz(float x) {

@@ -73,11 +73,11 @@ fn matmul(m: usize, k: usize, n: usize, quick: bool) -> Item {
     }
 }
 
-/// The same product in exact integers.
-fn fixed(precision: Precision, [m, k, n]: [usize; 3], quick: bool) -> Item {
-    let item = matmul(m, k, n, quick);
+/// The same in exact integers.
+fn in_precision(precision: Precision, item: Item) -> Item {
     let attrs = Attrs { precision: Some(precision), ..item.attrs };
-    Item { name: format!("{} {}", item.name, precision.name()), group: "fixed", attrs, ..item }
+    let group = if item.group == "matmul" { "fixed" } else { item.group };
+    Item { name: format!("{} {}", item.name, precision.name()), group, attrs, ..item }
 }
 
 /// `relu(x·w1 + b1)·w2 + b2`.
@@ -173,14 +173,21 @@ pub fn all() -> Vec<Item> {
     items.push(matmul(64, 8192, 64, false));
     for precision in [Precision::Fixed24, Precision::Fixed16] {
         for n in [512, 1024, 2048, 4096, 8192] {
-            items.push(fixed(precision, [n; 3], matches!(n, 1024 | 4096)));
+            items.push(in_precision(precision, matmul(n, n, n, matches!(n, 1024 | 4096))));
         }
-        items.push(fixed(precision, [32, 384, 1536], true));
-        items.push(fixed(precision, [128, 1024, 4096], true));
+        items.push(in_precision(precision, matmul(32, 384, 1536, true)));
+        items.push(in_precision(precision, matmul(128, 1024, 4096, true)));
     }
     for (shape, quick) in [([1, 8, 2048, 64], true), ([4, 16, 2048, 64], false), ([1, 16, 4096, 128], false)] {
         items.push(attention(shape, false, quick));
         items.push(attention(shape, true, quick));
+    }
+    for precision in [Precision::Fixed24, Precision::Fixed16] {
+        for shape in [[4, 16, 2048, 64], [1, 16, 4096, 128]] {
+            for causal in [false, true] {
+                items.push(in_precision(precision, attention(shape, causal, false)));
+            }
+        }
     }
     let of_rows = [Op::Softmax, Op::Layernorm, Op::Relu, Op::Gelu, Op::Add, Op::Sum, Op::Transpose];
     for (rows, columns) in [(1024, 1024), (16384, 4096)] {

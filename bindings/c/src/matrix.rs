@@ -6,7 +6,7 @@ use crate::pointers::{self, fail, growing};
 use crate::status::{adead_status, guard};
 use crate::tensor::adead_tensor;
 use adead_c_support::context::{adead_precision, precision};
-use adead_core::contract::{Activation, BlockFormat};
+use adead_core::contract::{Activation, BlockFormat, Precision};
 use adead_core::{Attrs, Op, Result};
 use std::ptr::null;
 
@@ -23,6 +23,11 @@ pub(crate) fn activation(code: adead_activation) -> Result<Activation> {
 
 /// The value of `ADEAD_PRECISION_DEFAULT`.
 const UNSAID: adead_precision = -1;
+
+/// Returns the precision of a number, `None` for the context's default.
+fn said(code: adead_precision) -> Result<Option<Precision>> {
+    if code == UNSAID { Ok(None) } else { precision(code).map(Some) }
+}
 
 /// Options of a matrix product. Start from `ADEAD_MATMUL_OPTIONS_INIT`.
 #[repr(C)]
@@ -96,7 +101,7 @@ pub(crate) unsafe fn matmul_options(options: *const adead_matmul_options) -> Res
         alpha: options.alpha,
         beta: options.beta,
         activation: Some(activation(options.activation)?),
-        precision: if options.precision == UNSAID { None } else { Some(precision(options.precision)?) },
+        precision: said(options.precision)?,
         ..attrs
     };
     Ok((attrs, [options.c, options.bias]))
@@ -126,6 +131,8 @@ pub struct adead_attention_options {
     pub causal: i32,
     /// The factor of the scores; 0 means 1/sqrt(D).
     pub scale: f32,
+    /// The precision, one of `ADEAD_PRECISION_…`. `ADEAD_PRECISION_DEFAULT` is `f32`, whatever the context's default is.
+    pub precision: adead_precision,
 }
 
 // SAFETY: as `Growing` requires; the caller vouches for the pointers where they are used.
@@ -146,11 +153,12 @@ pub unsafe extern "C" fn adead_tensor_attention(
     guard(|| {
         let attrs = Attrs::default();
         let (causal, scale) = (attrs.causal.into(), attrs.scale);
-        let defaults = adead_attention_options { struct_size: 0, mask: null(), causal, scale };
+        let defaults = adead_attention_options { struct_size: 0, mask: null(), causal, scale, precision: UNSAID };
         // SAFETY: the caller vouches for the pointers.
         unsafe {
             let options = pointers::options(options, defaults)?;
-            let attrs = Attrs { causal: options.causal != 0, scale: options.scale, ..attrs };
+            let precision = said(options.precision)?;
+            let attrs = Attrs { causal: options.causal != 0, scale: options.scale, precision, ..attrs };
             run(context, Op::Attention, &attrs, &[q, k, v, options.mask], out)
         }
     })

@@ -155,6 +155,14 @@ static void products(const adead_tensor *x, const adead_tensor *row) {
   OK(adead_tensor_zeros(ADEAD_DTYPE_F32, (const size_t[]){ROWS, ROWS}, 2, &square));
   attention.mask = square;
   SAME("attention", "causal=1 scale=0.25", adead_tensor_attention(context, x, x, x, &attention, &y), x, x, x, square);
+  attention.precision = ADEAD_PRECISION_FIXED24;
+  SAME("attention", "causal=1 scale=0.25 precision=fixed24", adead_tensor_attention(context, x, x, x, &attention, &y), x, x, x,
+       square);
+  attention.precision = 7;
+  FAILS(adead_tensor_attention(context, x, x, x, &attention, &y), ADEAD_INVALID_ARGUMENT, "precision is 7");
+  /* An older header has no precision: what stands in its place is not read. */
+  attention.struct_size = 24;
+  SAME("attention", "causal=1 scale=0.25", adead_tensor_attention(context, x, x, x, &attention, &y), x, x, x, square);
   adead_tensor_destroy(square);
   OK(adead_tensor_reshape(x, (const size_t[]){COLUMNS, ROWS}, 2, &square));
   SAME("ffn", "activation=silu", adead_tensor_ffn(context, x, square, NULL, x, row, ADEAD_ACTIVATION_SILU, &y), x,

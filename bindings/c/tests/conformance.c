@@ -180,7 +180,7 @@ static int has(const test_case *c) {
 
 static void run(const test_case *c) {
   if (!has(c)) {
-    if (!skipped++) puts("skipped: cases that need arithmetic on integers, or quantised matrices, which a minimal library lacks");
+    if (!skipped++) puts("skipped: cases that need arithmetic on integers, attention in exact integers, or quantised matrices, which a minimal library lacks");
     return;
   }
   if (c->pipeline) run_pipeline(c);

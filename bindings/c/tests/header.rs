@@ -219,7 +219,7 @@ fn all_constants() -> String {
         "matmul",
         &format!("0, 0, {alpha:?}f, {beta:?}f, NULL, NULL, ADEAD_ACTIVATION_NONE, ADEAD_PRECISION_DEFAULT"),
     );
-    initial(to, "attention", &format!("NULL, 0, {scale:?}f"));
+    initial(to, "attention", &format!("NULL, 0, {scale:?}f, ADEAD_PRECISION_DEFAULT"));
     initial(to, "module", "ADEAD_MODULE_LINEAR, ADEAD_ACTIVATION_GELU_ERF, 0, 0, 0, 0, 0, 0, NULL, 1e-12f, 0");
     initial(to, "forward", "NULL, NULL, 0, ADEAD_ACTIVATION_NONE, 0");
     initial(to, "run", &format!("(size_t){}, 0, 0", RunOptions::default().memory_limit));

@@ -157,6 +157,7 @@ adead::Returned<adead::Tensor> typed(const adead::Context &context, adead::Op op
       adead::AttentionOptions options;
       attr("causal", options.causal);
       attr("scale", options.scale);
+      attr("precision", options.precision);
       options.mask = in(3);
       if (of_tensor) return in(0)->attention(*in(1), *in(2), options);
       return context.attention(*in(0), *in(1), *in(2), options);
@@ -490,6 +491,7 @@ bool recorded(adead::Pipeline &pipeline, adead::Op op, std::size_t count, In in,
       adead::AttentionOptions options;
       attr("causal", options.causal);
       attr("scale", options.scale);
+      attr("precision", options.precision);
       if (in(3) && !in(3)->tensor()) return false;
       options.mask = in(3) ? in(3)->tensor() : nullptr;
       return said() && (void(pipeline.attention(*in(0), *in(1), *in(2), options)), true);

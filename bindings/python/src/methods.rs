@@ -125,7 +125,7 @@ fn meaning(info: &'static OpInfo, name: &str) -> &'static str {
         "dtype" => "the result's dtype",
         "form" => "'erf' or 'tanh'",
         "activation" => "a name of adead.ACTIVATIONS, applied to the product",
-        "precision" => "'f32', 'fixed24' or 'fixed16'; None is the context's",
+        "precision" => "'f32', 'fixed24' or 'fixed16'; None is the context's, and for attention 'f32'",
         "format" => "required; a name of adead.BLOCK_FORMATS",
         "perm" => "the order of the axes; None reverses them",
         "start" => "the first index on each axis; None is 0",

@@ -462,6 +462,7 @@ pub const attention_options: c.adead_attention_options = .{
     .mask = null,
     .causal = 0,
     .scale = 0.0,
+    .precision = c.ADEAD_PRECISION_DEFAULT,
 };
 
 /// The defaults of adead_module_options.

@@ -83,6 +83,7 @@ pub const RmsnormOptions = struct {
 pub const AttentionOptions = struct {
     causal: ?bool = null,
     scale: ?f32 = null,
+    precision: ?enums.Precision = null,
     mask: Tensor = .none,
 };
 
@@ -362,6 +363,7 @@ pub fn attention(ctx: Context, q: Tensor, k: Tensor, v: Tensor, options: Attenti
     defer attrs.deinit();
     try attrs.give(.attention, "causal", options.causal);
     try attrs.give(.attention, "scale", options.scale);
+    try attrs.give(.attention, "precision", options.precision);
     return ctx.run(.attention, &.{ q, k, v, options.mask }, attrs);
 }
 

@@ -125,6 +125,7 @@ pub fn typed(ctx: adead.Context, op: adead.Op, operands: []const Tensor, attrs: 
             var options: adead.operations.AttentionOptions = .{};
             attrs.take("causal", &options.causal);
             attrs.take("scale", &options.scale);
+            attrs.take("precision", &options.precision);
             if (operands.len > 3) options.mask = operands[3];
             return ctx.attention(operands[0], operands[1], operands[2], options);
         },

@@ -9,6 +9,7 @@
 // If each block of threads computes and stores one block of keys, a separate kernel merges them.
 #include "glsl.cuh"
 #include "memory.cuh"
+#include "digits.cuh"
 
 // The push constants of attention, as lowering writes them.
 struct Attention {
@@ -641,6 +642,8 @@ extern "C" __global__ void __launch_bounds__(64) attention_merge(const Attention
         }
     }
 }
+
+#include "attention_fixed.cuh"
 
 #define KERNEL(NAME, TQ, DV, WARPS, WIDE, LEAST) \
     extern "C" __global__ void __launch_bounds__(32 * WARPS, LEAST) NAME(const Attention p, const uint has, TABLE t) { \

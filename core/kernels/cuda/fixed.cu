@@ -2,9 +2,9 @@
 // the steps. Products of digits are added by i + j, the digits' indices from the highest. At most three products of 2¹⁴
 // are added per k, so 32 bits hold 43,690 of k. A launch has at most 32,768.
 #include "glsl.cuh"
-#include "../vulkan/fixed.glsl"
 #include "batches.cuh"
 #include "bytes.cuh"
+#include "digits.cuh"
 #include "wgmma.cuh"
 
 // The push constants of a product, as lowering writes them.
@@ -40,14 +40,14 @@ struct Cut {
     float alpha, beta;
 };
 
-const uint HAS_C = 1, HAS_BIAS = 2, RELU = 4, FIRST = 8, LAST = 16, A_ALONG = 32, B_ALONG = 64;
+const uint HAS_C = 1, HAS_BIAS = 2, RELU = 4, FIRST = 8, LAST = 16, A_ALONG = 32, B_ALONG = 64, GIVEN = 128;
 // The 16-byte chunks of a plane in a block.
 const uint PLANE = 512;
 
 // Multiplies 16 elements of a line by power and rest, and stores the digits of the integers; those behind `there` are 0.
 INLINE void cut_chunk(uint4 *to, const uint *element, const uint k_step, const bool quads, const uint there, const float power,
                       const float rest, const uint digits) {
-    uint x[16], words[3][4];
+    uint x[16], words[4][3];
     if (quads) {
 #pragma unroll
         for (uint i = 0; i < 16; i += 4) {
@@ -65,33 +65,19 @@ INLINE void cut_chunk(uint4 *to, const uint *element, const uint k_step, const b
     }
 #pragma unroll
     for (uint w = 0; w < 4; w++) {
-        uint q[4];
+        float scaled[4];
 #pragma unroll
         for (uint e = 0; e < 4; e++) {
-            // Adds half a digit, so each byte is its digit plus 128.
-            float scaled = of_bits(x[4 * w + e]) * power * rest;
-            q[e] = uint(__float2int_rn(scaled)) + (digits == 3 ? 0x8080u : 0x80u);
+            scaled[e] = of_bits(x[4 * w + e]) * power * rest;
         }
-        // Byte i of the four numbers becomes word i.
-        uint low = __byte_perm(q[0], q[1], 0x5140), high = __byte_perm(q[2], q[3], 0x5140);
-        words[0][w] = __byte_perm(low, high, 0x5410) ^ 0x80808080u;
-        words[1][w] = __byte_perm(low, high, 0x7632) ^ (digits == 3 ? 0x80808080u : 0);
-        words[2][w] = __byte_perm(__byte_perm(q[0], q[1], 0x0062), __byte_perm(q[2], q[3], 0x0062), 0x5410);
+        digits_of(words[w], scaled, digits);
     }
     if (digits == 3) {
-        to[0] = make_uint4(words[2][0], words[2][1], words[2][2], words[2][3]);
+        to[0] = make_uint4(words[0][2], words[1][2], words[2][2], words[3][2]);
         to += PLANE;
     }
-    to[0] = make_uint4(words[1][0], words[1][1], words[1][2], words[1][3]);
-    to[PLANE] = make_uint4(words[0][0], words[0][1], words[0][2], words[0][3]);
-}
-
-// Stores a line's scale and 2^scale, which may not be a binary32 number and so is split in two. Each multiplication is exact, or so small
-// that the integer is 0.
-INLINE void powers_of(float &power, float &rest, const int scale) {
-    int half = scale >> 1;
-    power = scale == NOT_FINITE ? 0.0f : power_of_two(half);
-    rest = scale == NOT_FINITE ? 0.0f : power_of_two(scale - half);
+    to[0] = make_uint4(words[0][1], words[1][1], words[2][1], words[3][1]);
+    to[PLANE] = make_uint4(words[0][0], words[1][0], words[2][0], words[3][0]);
 }
 
 // Compute capability 9.0 has two kernels in its place.
@@ -144,7 +130,7 @@ extern "C" __global__ void __launch_bounds__(1024) fixed_cut(const Cut s, const 
             most = max(most, __shfl_xor_sync(0xffffffffu, most, step));
         }
         if (threadIdx.x % 32 == 0) {
-            int scale = scale_of(most, digits);
+            int scale = has & GIVEN && !of_a ? value_scale(digits) : scale_of(most, digits);
             powers_of(powers[line], powers[8 + line], scale);
             if (first_line + line < lines) {
                 (of_a ? s.a_scales : s.b_scales)[size_t(matrix) * lines + first_line + line] = scale;
@@ -242,13 +228,13 @@ extern "C" __global__ void __launch_bounds__(512) fixed_digits(const Cut s, cons
     Piece p = piece_of(s, has, 128, blocks);
     if (threadIdx.x < 128) {
         uint line = p.line + threadIdx.x, most = 0;
-        if (line < p.lines) {
+        if (line < p.lines && !(has & GIVEN)) {
 #pragma unroll 8
             for (uint part = 0; part < (s.k + s.part - 1) / s.part; part++) {
                 most = max(most, p.most[size_t(part) * p.lines + line]);
             }
         }
-        int scale = scale_of(most, digits);
+        int scale = has & GIVEN ? value_scale(digits) : scale_of(most, digits);
         powers_of(powers[threadIdx.x], powers[128 + threadIdx.x], scale);
         if (line < p.lines && p.step == 0) {
             (p.of_a ? s.a_scales : s.b_scales)[size_t(p.matrix) * p.lines + line] = scale;
@@ -296,21 +282,6 @@ INLINE Total add_words(Total total, const uint4 before) {
 }
 
 #ifndef __CUDA_ARCH_FEAT_SM90_ALL
-#if __CUDA_ARCH__ >= 800
-// Loads four squares of 8 lines and 16 bytes. The addresses of each square's lines are in 8 threads.
-INLINE void load_squares(uint (&to)[4], const uint4 *line) {
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]) : "r"(uint(__cvta_generic_to_shared(line))));
-}
-
-// Adds 16 × 8 exact sums of products of 32 digits.
-INLINE void add_products(int (&sums)[4], const uint (&a)[4], const uint b0, const uint b1) {
-    asm volatile("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-                 : "+r"(sums[0]), "+r"(sums[1]), "+r"(sums[2]), "+r"(sums[3])
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
-#endif
-
 const uint EDGE = 64;
 
 // Adds the products of a block's digits. With tensor cores, a warp has 16 rows and 32 columns. Without, a thread's are

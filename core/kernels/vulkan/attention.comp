@@ -8,12 +8,18 @@
 //
 // STAGE 0 computes everything. In STAGE 1, each workgroup computes one block of keys and stores it. STAGE 2 merges
 // stored blocks, with one thread per four results.
+//
+// STAGES 3 to 5 belong to attention whose products are computed in exact integers, by other kernels: weights of scores, the merge of
+// all blocks' results, and values as fixed-point numbers, with zeros behind the last key. q is what they read, k what they write, v the
+// factors of weights, [matrix][key], and `blocks` has MAX and SUM: [row][block]. A launch has `rows` rows from row `tiles` on, and
+// `columns` of them share keys.
 
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #include "contract.glsl"
 #include "functions.glsl"
 #include "memory.glsl"
+#include "fixed.glsl"
 
 // Two threads per query row.
 layout(local_size_x_id = 10) in;
@@ -73,6 +79,8 @@ layout(push_constant) uniform Push {
     // lead: a query's number plus `lead` is `queries` more than the number of keys that it sees.
     uint lead, tiles, columns, axes, mask_row, mask_column;
     float scale;
+    // Of a number, in the kernel that cuts values.
+    uint digits;
 };
 
 shared vec4 pool[POOL];
@@ -260,9 +268,136 @@ uint visible(const uint query) {
     return HIDDEN ? min(keys, max(query + lead, queries) - queries) : keys;
 }
 
+void put(const uint i, const float x) {
+    pool[i / 4u][i % 4u] = x;
+}
+
+float got(const uint i) {
+    return pool[i / 4u][i % 4u];
+}
+
+// Returns where a block of a row's weights or results is, counted in such blocks.
+uint of_block(const uint row, const uint block) {
+    return (row / columns * ((keys + KEYS - 1u) / KEYS) + block) * columns + row % columns;
+}
+
+// Computes the weights of a row in a block of keys, their MAX and SUM.
+void weigh() {
+    uint tid = gl_LocalInvocationIndex, row = gl_WorkGroupID.x, block = gl_WorkGroupID.y, key = block * KEYS + tid;
+    uint head = (tiles + row) / queries, query = (tiles + row) % queries;
+    float score = LOWEST;
+    if (key < visible(query)) {
+        precise float x = (width > 0u ? load(q, row * keys + key) : 0.0) * scale;
+        score = x;
+        if (MASK) {
+            uint mask_at = query * mask_row + key * mask_column;
+            for (uint i = 0, rest = head; i < axes; i++) {
+                uint length = load_word(table, 2u * i);
+                mask_at += rest % length * load_word(table, 2u * i + 1u);
+                rest /= length;
+            }
+            precise float masked = x + load(mask, mask_at);
+            score = masked;
+        }
+    }
+    // MAX skips NaN, as in `merged`.
+    put(tid, score > LOWEST ? score : LOWEST);
+    barrier();
+    for (uint step_ = KEYS / 2u; step_ > 0u; step_ /= 2u) {
+        if (tid < step_) {
+            float other = got(tid + step_);
+            put(tid, other > got(tid) ? other : got(tid));
+        }
+        barrier();
+    }
+    float highest = got(0u);
+    barrier();
+    precise float below = score - (highest == LOWEST ? 0.0 : highest);
+    float own = weight(below);
+    precise float weighted = own * load(v, row / columns * ((keys + KEYS - 1u) / KEYS * KEYS) + key);
+    store(k, of_block(row, block) * KEYS + tid, weighted);
+    put(tid, own);
+    barrier();
+    for (uint step_ = KEYS / 2u; step_ > 0u; step_ /= 2u) {
+        if (tid < step_) {
+            precise float sum = got(tid) + got(tid + step_);
+            put(tid, sum);
+        }
+        barrier();
+    }
+    if (tid == 0u) {
+        uint state = 2u * (row * ((keys + KEYS - 1u) / KEYS) + block);
+        store(blocks, state, highest);
+        store(blocks, state + 1u, got(0u));
+    }
+}
+
+// Merges the blocks' results of a row in one column.
+void join() {
+    uint row = gl_WorkGroupID.x, column = gl_WorkGroupID.y * gl_WorkGroupSize.x + gl_LocalInvocationIndex;
+    uint count = (keys + KEYS - 1u) / KEYS;
+    if (column >= value_width) {
+        return;
+    }
+    float m = LOWEST, l = 0.0;
+    vec4 x = vec4(0.0);
+    for (uint block = 0; block < count; block++) {
+        float block_m = load(blocks, 2u * (row * count + block)), block_l = load(blocks, 2u * (row * count + block) + 1u);
+        vec2 factors = merged(m, l, block_m, block_l);
+        x = merged_results(x, vec4(load(q, of_block(row, block) * value_width + column)), factors.x, factors.y);
+    }
+    store(k, (tiles + row) * value_width + column, l == 0.0 ? 0.0 : divide(x.x, l));
+}
+
+// Cuts a row of values to fixed-point numbers of one scale, and stores the factor of its key's weights. Rows behind the last key are
+// zeros.
+void cut_row() {
+    uint tid = gl_LocalInvocationIndex, padded = (keys + KEYS - 1u) / KEYS * KEYS, row = gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x;
+    uint key = row % padded, from = (row / padded * keys + key) * value_width, largest = 0u;
+    if (key < keys) {
+        for (uint d = tid; d < value_width; d += KEYS) {
+            largest = max(largest, load_word(q, from + d) & MAGNITUDE);
+        }
+    }
+    put(tid, f(largest));
+    barrier();
+    for (uint step_ = KEYS / 2u; step_ > 0u; step_ /= 2u) {
+        if (tid < step_) {
+            put(tid, f(max(floatBitsToUint(got(tid)), floatBitsToUint(got(tid + step_)))));
+        }
+        barrier();
+    }
+    largest = floatBitsToUint(got(0u));
+    int scale = scale_of(largest, digits);
+    float factor = value_factor(largest, scale, digits);
+    if (row >= rows) {
+        return;
+    }
+    if (tid == 0u) {
+        store(v, row, factor);
+    }
+    for (uint d = tid; d < value_width; d += KEYS) {
+        int integer = factor > 0.0 ? cut(load_word(q, from + d), scale) : 0;
+        precise float value = float(integer) * f(uint(127 - value_scale(digits)) << 23u);
+        store(k, row * value_width + d, value);
+    }
+}
+
 void main() {
     if (STAGE == 2u) {
         merge();
+        return;
+    }
+    if (STAGE == 3u) {
+        weigh();
+        return;
+    }
+    if (STAGE == 4u) {
+        join();
+        return;
+    }
+    if (STAGE == 5u) {
+        cut_row();
         return;
     }
     uint tid = gl_LocalInvocationIndex;

@@ -17,7 +17,7 @@ layout(local_size_x = 128) in;
 layout(constant_id = 10) const uint STAGE = 1;
 layout(constant_id = 11) const uint DIGITS = 3;
 // Bits: there is a C; there is a bias; relu comes last; this dispatch starts at the first k; it ends at the last k. For
-// cutting: the elements of a's lines are contiguous; those of b's lines are.
+// cutting: the elements of a's lines are contiguous; those of b's lines are; b's scale is that of attention's values.
 layout(constant_id = 12) const uint HAS = 0;
 
 const bool HAS_C = (HAS & 1u) != 0u;
@@ -27,6 +27,7 @@ const bool FIRST = (HAS & 8u) != 0u;
 const bool LAST = (HAS & 16u) != 0u;
 const bool A_ALONG = (HAS & 32u) != 0u;
 const bool B_ALONG = (HAS & 64u) != 0u;
+const bool GIVEN = (HAS & 128u) != 0u;
 
 const uint BM = 64, BN = 32, BK = 32;
 // The 16-byte chunks of a plane in a block.
@@ -74,7 +75,7 @@ void cut_lines() {
         [[dont_unroll]] for (uint i = 0u; i < 16u; i++) {
             most = max(i == 0u ? 0u : most, uint(pool[thread * 16u + i]));
         }
-        int scale = scale_of(most, DIGITS);
+        int scale = GIVEN && !of_a ? value_scale(DIGITS) : scale_of(most, DIGITS);
         pool[THREADS + thread] = scale;
         if (first_line + thread < lines) {
             store_word(of_a ? c : bias, matrix * lines + first_line + thread, uint(scale));

@@ -37,6 +37,16 @@ int scale_of(const uint largest, const uint digits) {
     return digits == 3u ? 149 - e - int(m > 0xfefefeu) : 141 - e - int(m > 0xfefeffu);
 }
 
+// Returns the scale of the values in attention's second product.
+int value_scale(const uint digits) {
+    return digits == 3u ? 20 : 12;
+}
+
+// Returns the factor of a key's weights, whose row of values has this largest element and this scale.
+float value_factor(const uint largest, const int scale, const uint digits) {
+    return scale == NOT_FINITE ? f(NAN) : largest < 0x1800000u ? 0.0 : f(uint(value_scale(digits) - scale + 127) << 23u);
+}
+
 // Returns x·2^scale rounded to the nearest integer, ties to even. x is given by its bits.
 int cut(const uint bits_of_x, const int scale) {
     uint magnitude = bits_of_x & MAGNITUDE, field = magnitude >> 23;

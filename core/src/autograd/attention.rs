@@ -3,6 +3,7 @@
 use super::normalise::of_softmax;
 use super::recorder::Recorder;
 use super::rules::{Gradients, Step};
+use crate::contract::Precision;
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::ops::{AttentionPlan, Attrs, Axis, Metas, Op};
@@ -14,7 +15,8 @@ use crate::tensor::Tensor;
 const ROWS: usize = 256;
 
 /// With P = softmax(scale·Q·Kᵀ + mask): by V: Pᵀ·G; by the scores: S = P·(G·Vᵀ − Σ P·(G·Vᵀ)); by Q: scale·S·K; by K: scale·Sᵀ·Q; by
-/// the mask: S. Heads that share keys have an axis of their own, along which gradients of keys and values are added up.
+/// the mask: S. Heads that share keys have an axis of their own, along which gradients of keys and values are added up. All products
+/// have the step's precision. Their lines are whole rows and columns, so the weights differ a little from those of the blocks.
 #[cold]
 #[inline(never)]
 pub(super) fn attention(to: &mut Recorder<'_>, step: &Step<'_>) -> Result<Gradients> {
@@ -86,7 +88,7 @@ impl Rule {
         let keys = plan.visible(step.attrs.causal, (first + rows).saturating_sub(1));
         let (q, g) = (rows_of(to, self.q, first, rows)?, rows_of(to, self.g, first, rows)?);
         let (k, v) = (rows_of(to, self.k, 0, keys)?, rows_of(to, self.v, 0, keys)?);
-        let products = to.matmul((q, false), (k, true), None)?;
+        let products = to.matmul((q, false), (k, true), step.attrs.precision)?;
         let mut scores = to.scale(products, scale)?;
         if let Some(mask) = self.mask {
             // In the shape of the scores with all heads in one axis.
@@ -108,12 +110,12 @@ impl Rule {
             weights = to.only_where(itself, weights)?;
         }
         if step.wants(2) {
-            self.by_v = Some(self.added(to, self.by_v, weights, g)?);
+            self.by_v = Some(self.added(to, step.attrs.precision, self.by_v, weights, g)?);
         }
         if !(step.wants(0) || step.wants(1) || step.wants(3)) {
             return Ok(());
         }
-        let by_weights = to.matmul((g, false), (v, true), None)?;
+        let by_weights = to.matmul((g, false), (v, true), step.attrs.precision)?;
         let by_scores = of_softmax(to, weights, by_weights, last)?;
         if step.wants(3) {
             let all = self.flat(to, by_scores, rows, keys)?;
@@ -121,21 +123,27 @@ impl Rule {
         }
         let scaled = to.scale(by_scores, scale)?;
         if step.wants(0) {
-            self.by_q.push(to.matmul((scaled, false), (k, false), None)?);
+            self.by_q.push(to.matmul((scaled, false), (k, false), step.attrs.precision)?);
         }
         if step.wants(1) {
-            self.by_k = Some(self.added(to, self.by_k, scaled, q)?);
+            self.by_k = Some(self.added(to, step.attrs.precision, self.by_k, scaled, q)?);
         }
         Ok(())
     }
 
     /// `so_far + byᵀ·rows`, with a row for every key. Several blocks are added in f32, and stored in the operands' type at the end.
-    fn added(&self, to: &mut Recorder<'_>, so_far: Option<Value>, by: Value, rows: Value) -> Result<Value> {
-        let (mut by, mut rows) = (by, rows);
+    fn added(
+        &self,
+        to: &mut Recorder<'_>,
+        precision: Option<Precision>,
+        so_far: Option<Value>,
+        mut by: Value,
+        mut rows: Value,
+    ) -> Result<Value> {
         if self.plan.queries > ROWS {
             (by, rows) = (to.cast(by, DType::F32)?, to.cast(rows, DType::F32)?);
         }
-        let product = to.matmul((by, true), (rows, false), None)?;
+        let product = to.matmul((by, true), (rows, false), precision)?;
         let product = longer(to, product, self.plan.keys, 2)?;
         so_far.map_or(Ok(product), |so_far| to.add(so_far, product))
     }

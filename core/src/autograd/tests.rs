@@ -258,6 +258,8 @@ fn attention(draw: &mut Draw) {
         let attrs = Attrs { causal, ..Attrs::DEFAULT };
         check("attention", &inputs[..3], only(Op::Attention, attrs));
         check("attention with a mask", &inputs, only(Op::Attention, Attrs { scale: 0.3, ..attrs }));
+        let fixed = Attrs { precision: Some(Precision::Fixed24), ..attrs };
+        check("attention in fixed24", &inputs, only(Op::Attention, fixed));
     }
     // Three blocks of queries, the first of which sees no key.
     let inputs = [&[2, 600, 1][..], &[1, 300, 1], &[1, 300, 1], &[600, 1]].map(|dims| draw.tensor(dims, -1.0, 1.0));

@@ -1,7 +1,7 @@
 //! Products of fixed-point numbers. Each line of an operand has one power of two as its scale. The sum of the products
 //! is an exact integer, which is rounded once.
 
-use super::NAN;
+use super::{NAN, power_of_two};
 use crate::error::{Error, Result, Status};
 use std::str::FromStr;
 
@@ -73,6 +73,37 @@ pub fn fixed_scale(largest: u32, precision: Precision) -> Option<i32> {
     // up.
     let (bits, most) = if precision == Precision::Fixed16 { (15, 0xfe_feff) } else { (23, 0xfe_fefe) };
     Some(bits + 126 - e - i32::from(m > most))
+}
+
+/// The scale of the values in attention's second product. Their rows have been cut with their own scales, which are in the weights.
+pub const fn value_scale(precision: Precision) -> i32 {
+    if matches!(precision, Precision::Fixed16) { 12 } else { 20 }
+}
+
+/// Returns the scale by which attention cuts a row of values, from the largest `bits & 0x7fffffff` in the row, and the factor of the
+/// key's weights. A row below 2⁻¹²⁴ counts as zeros, so that scale and factor stay within binary32. Returns no scale for such a row
+/// and for one that is not finite: its integers are 0.
+pub fn value_factor(largest: u32, precision: Precision) -> (Option<i32>, f32) {
+    match fixed_scale(largest, precision) {
+        None => (None, NAN),
+        Some(_) if largest < 0x0180_0000 => (None, 0.0),
+        Some(scale) => (Some(scale), power_of_two(value_scale(precision) - scale)),
+    }
+}
+
+/// Returns the sum of attention's weights by values, which are given by key, for one column. `factors` has each key's scale and factor.
+pub fn fixed_weighted(
+    precision: Precision,
+    weights: &[f32],
+    factors: &[(Option<i32>, f32)],
+    value: impl Fn(usize) -> f32,
+) -> f32 {
+    let weight = |j: usize| weights[j] * factors[j].1;
+    let largest = (0..weights.len()).map(|j| weight(j).to_bits() & 0x7fff_ffff).max().unwrap_or(0);
+    let Some(s) = fixed_scale(largest, precision) else { return NAN };
+    let product =
+        |j: usize| factors[j].0.map_or(0, |scale| fixed_cut(weight(j), s) as i128 * fixed_cut(value(j), scale) as i128);
+    fixed_round((0..weights.len()).map(product).sum(), -s - value_scale(precision))
 }
 
 /// Rounds x·2^scale to an integer, ties to even. `x` must be finite, and `scale` that of its line.

@@ -18,7 +18,7 @@ pub(super) fn horner<const N: usize>(x: f32, coefficients: [u32; N]) -> f32 {
 }
 
 /// Returns 2^n for n in [−126, 127].
-pub(super) fn power_of_two(n: i32) -> f32 {
+pub fn power_of_two(n: i32) -> f32 {
     f32::from_bits(((n + 127) as u32) << 23)
 }
 

@@ -20,8 +20,10 @@ pub use angle::{LARGE_ANGLE, cos, sin};
 pub use blocks::{BlockFormat, BlockValues, LEAST_BLOCK, block_dot, block_floats, block_scale, read_block};
 pub use compare::outcome;
 pub use elementwise::*;
-pub use fixed::{Precision, fixed_cut, fixed_dot, fixed_round, fixed_scale};
-pub use functions::{Activation, GeluForm, erf, exp, gelu_erf, gelu_tanh, log, relu, rsqrt, sigmoid, silu, tanh};
+pub use fixed::{Precision, fixed_cut, fixed_dot, fixed_round, fixed_scale, fixed_weighted, value_factor, value_scale};
+pub use functions::{
+    Activation, GeluForm, erf, exp, gelu_erf, gelu_tanh, log, power_of_two, relu, rsqrt, sigmoid, silu, tanh,
+};
 pub use half::{bf16_from_f32, bf16_to_f32, f16_from_f32, f16_to_f32, odd_from_f64};
 pub use matrix::{K_BLOCK, chain, dot, fmaz};
 pub use philox::{drawn_order, philox, uniform, words};

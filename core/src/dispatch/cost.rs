@@ -168,7 +168,7 @@ impl DeviceProfile {
     /// Returns the nanoseconds that an operation's work takes after the launch. Products depend on their precision.
     pub fn work_ns(&self, family: Family, precision: Precision, cost: &Cost) -> f64 {
         let rate = self.rate(family);
-        self.ns_at(Rate { gflops: self.exact.rate(precision).unwrap_or(rate.gflops), ..rate }, cost)
+        self.ns_at(Rate { gflops: self.exact.rate_of(family, precision).unwrap_or(rate.gflops), ..rate }, cost)
     }
 
     /// Returns the nanoseconds that work takes in f32.

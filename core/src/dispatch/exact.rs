@@ -1,6 +1,7 @@
 //! The unit with which a device multiplies exact integers, and its rates.
 
 use crate::contract::Precision;
+use crate::family::Family;
 use crate::isa::Isa;
 
 /// The unit and the rates of a device's products in exact integers.
@@ -14,7 +15,19 @@ pub struct Exact {
 }
 
 impl Exact {
-    /// Returns the rate for a precision. `None` for f32, which is not computed in integers.
+    /// Returns the unit for a family. Attention's kernel is not one for warpgroups.
+    pub fn unit_of(&self, family: Family) -> &'static str {
+        if family == Family::Attention && self.unit == "wgmma" { "mma.sync" } else { self.unit }
+    }
+
+    /// Returns a family's rate for a precision. `None` for f32.
+    pub fn rate_of(&self, family: Family, precision: Precision) -> Option<f64> {
+        // Measured on an H200. Between attention's products there are weights to compute and to cut.
+        let share = if family == Family::Attention { 0.35 } else { 1.0 };
+        self.rate(precision).map(|rate| rate * share)
+    }
+
+    /// Returns the rate of products for a precision. `None` for f32, which is not computed in integers.
     pub fn rate(&self, precision: Precision) -> Option<f64> {
         match precision {
             Precision::F32 => None,

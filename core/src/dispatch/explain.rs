@@ -54,7 +54,7 @@ impl<'a> Explanation<'a> {
                 None => cheapest(profiles, &estimates, device),
             },
         };
-        name_unit(&mut reason, precision, &profiles[device]);
+        name_unit(&mut reason, family, precision, &profiles[device]);
         if let Some(Split { rows, .. }) = &split {
             device = (0..rows.len()).max_by_key(|&device| rows[device]).unwrap_or(device);
         }
@@ -73,10 +73,10 @@ impl<'a> Explanation<'a> {
 }
 
 /// Adds the unit that computes products in integers. Adds nothing for f32.
-pub(crate) fn name_unit(reason: &mut String, precision: Precision, profile: &DeviceProfile) {
+pub(crate) fn name_unit(reason: &mut String, family: Family, precision: Precision, profile: &DeviceProfile) {
     if precision != Precision::F32 {
         // Writing to a String can't fail.
-        let _ = write!(reason, "; {} by {}", precision.name(), profile.exact.unit);
+        let _ = write!(reason, "; {} by {}", precision.name(), profile.exact.unit_of(family));
     }
 }
 

@@ -120,8 +120,9 @@ impl AutoDispatcher {
         let done = |elements: usize| {
             let cost = most(bound, elements);
             let fits = host.memory == 0 || cost.bytes <= host.memory as f64;
-            // A product may be in f32 or in exact integers.
-            let precisions = if family == Family::Matmul { &Precision::ALL[..] } else { &[Precision::F32] };
+            // Products may be in f32 or in exact integers.
+            let exact = matches!(family, Family::Matmul | Family::Attention);
+            let precisions = if exact { &Precision::ALL[..] } else { &[Precision::F32] };
             let ends =
                 |&precision: &Precision| host.launch_ns + host.work_ns(family, precision, &cost) <= self.others_ns;
             fits && precisions.iter().all(ends)

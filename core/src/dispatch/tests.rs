@@ -269,6 +269,9 @@ fn units_of_exact_integers_follow_the_device() {
         let exact = Exact::of_gpu(arch, 100.0);
         assert_eq!((exact.unit, exact.rate(Precision::Fixed16)), (unit, Some(fixed16)), "{arch}");
         assert_eq!(exact.rate(Precision::F32), None);
+        let attention = exact.rate_of(Family::Attention, Precision::Fixed16).unwrap();
+        assert!(attention < fixed16 && exact.rate_of(Family::Matmul, Precision::Fixed16) == Some(fixed16), "{arch}");
+        assert_eq!(exact.unit_of(Family::Attention), if unit == "wgmma" { "mma.sync" } else { unit });
     }
     for isa in Isa::available() {
         let profile = DeviceProfile::of_cpu(&CpuDevice::open(Some(isa), Some(2)).unwrap());

@@ -3,16 +3,22 @@
 
 use super::{Attrs, Metas, OpInfo, Values, scalar, rules};
 use crate::operand::{Meta, View};
-use crate::contract::{self, KEY_BLOCK, NAN};
+use crate::contract::{self, KEY_BLOCK, NAN, Precision};
 use crate::error::{Result, fail};
 use crate::shape::{MAX_RANK, Shape};
 
 pub(super) const INFO: OpInfo = OpInfo {
     name: "attention",
     operands: &["q", "k", "v", "mask?"],
-    attrs: &["causal", "scale"],
+    attrs: &["causal", "scale", "precision"],
     in_place: false,
-    shape: |_, inputs, output| {
+    shape: |attrs, inputs, output| {
+        if !cfg!(feature = "integers") && attrs.precision() != Precision::F32 {
+            fail!(
+                Unsupported,
+                "this build has no attention in exact integers: build it with the feature integers, or without ADEAD_MINIMAL"
+            );
+        }
         *output = AttentionPlan::new(inputs)?.output;
         Ok(())
     },
@@ -107,7 +113,7 @@ pub(super) fn reference(attrs: &Attrs, inputs: &[Option<View<'_>>], output: &Met
     let mask = scalar::optional_floats(inputs, 3)?;
     let mask_meta = rules::optional(inputs, 3).copied();
     let mask_index = scalar::broadcast_index(mask_meta, &Meta::new(output.dtype, plan.scores));
-    let scale = plan.scale(attrs);
+    let (scale, precision) = (plan.scale(attrs), attrs.precision());
     let mut y = Vec::with_capacity(output.shape.elements());
     for head in 0..plan.batches * heads {
         let kv = head / heads * kv_heads + head % heads / (heads / kv_heads);
@@ -119,19 +125,31 @@ pub(super) fn reference(attrs: &Attrs, inputs: &[Option<View<'_>>], output: &Met
                 if j >= visible {
                     return f32::NEG_INFINITY;
                 }
-                let x = contract::dot(width, |d| q[d], |d| k[j * width + d]) * scale;
+                let x = dot(precision, width, |d| q[d], |d| k[j * width + d]) * scale;
                 mask.as_ref().map_or(x, |mask| x + mask[mask_index((head * queries + i) * keys + j)])
             };
-            y.extend(row(keys, value_width, score, v));
+            y.extend(row(precision, keys, value_width, score, v));
         }
     }
     Ok(scalar::stored(y, output.dtype))
 }
 
+/// Returns the total of `k` products of elements given by index.
+fn dot(precision: Precision, k: usize, a: impl Fn(usize) -> f32, b: impl Fn(usize) -> f32) -> f32 {
+    match precision {
+        Precision::F32 => contract::dot(k, a, b),
+        _ => contract::fixed_dot(precision, k, a, b),
+    }
+}
+
 /// Computes the output of one query.
-fn row(keys: usize, value_width: usize, score: impl Fn(usize) -> f32, v: &[f32]) -> Vec<f32> {
+fn row(precision: Precision, keys: usize, value_width: usize, score: impl Fn(usize) -> f32, v: &[f32]) -> Vec<f32> {
     let (mut m, mut l, mut o) = (f32::NEG_INFINITY, 0.0f32, vec![0.0f32; value_width]);
     let mut live = false;
+    let factor = |v: &[f32]| {
+        contract::value_factor(v.iter().map(|v| v.to_bits() & 0x7fff_ffff).max().unwrap_or(0), precision)
+    };
+    let factors: Vec<_> = (0..keys).map(|j| factor(&v[j * value_width..][..value_width])).collect();
     for start in (0..keys).step_by(KEY_BLOCK) {
         let end = keys.min(start + KEY_BLOCK);
         let x: Vec<f32> = (start..end).map(&score).collect();
@@ -146,7 +164,11 @@ fn row(keys: usize, value_width: usize, score: impl Fn(usize) -> f32, v: &[f32])
         let (a, c) = (contract::exp(m - merged), contract::exp(m_b - merged));
         l = l * a + l_b * c;
         for (d, o) in o.iter_mut().enumerate() {
-            let o_b = contract::dot(end - start, |j| p[j], |j| v[(start + j) * value_width + d]);
+            let value = |j: usize| v[(start + j) * value_width + d];
+            let o_b = match precision {
+                Precision::F32 => contract::dot(end - start, |j| p[j], value),
+                _ => contract::fixed_weighted(precision, &p, &factors[start..end], value),
+            };
             *o = *o * a + o_b * c;
         }
         m = merged;

@@ -98,8 +98,8 @@ pub struct Attrs {
     pub form: GeluForm,
     /// matmul, ffn: the activation; `None` is the operation's default.
     pub activation: Option<Activation>,
-    /// matmul, ffn: the precision of products. `None` is the context's default precision
-    /// ([`Context::set_precision`](crate::Context::set_precision)), initially f32.
+    /// matmul, ffn, attention: the precision of products. `None` is the context's default precision
+    /// ([`Context::set_precision`](crate::Context::set_precision)), initially f32; for attention it is always f32.
     pub precision: Option<Precision>,
     /// quantized_matmul, dequantize: the format of the matrix's blocks, which must be given.
     pub format: Option<BlockFormat>,
@@ -179,9 +179,10 @@ impl Attrs {
         self.precision.filter(|&precision| precision != Precision::F32 && op.info().attrs.contains(&"precision"))
     }
 
-    /// Returns these attributes with this precision if the operation has a precision and none is given. Otherwise, `None`.
+    /// Returns these attributes with this precision if the operation has a precision and none is given. Otherwise, `None`. Attention is
+    /// in integers only if its call says so, because processors take longer for it than in f32.
     pub(crate) fn with_precision(&self, op: Op, precision: Precision) -> Option<Attrs> {
-        let unsaid = self.precision.is_none() && op.info().attrs.contains(&"precision");
+        let unsaid = self.precision.is_none() && op.info().attrs.contains(&"precision") && op != Op::Attention;
         unsaid.then_some(Attrs { precision: Some(precision), ..*self })
     }
 

@@ -206,7 +206,8 @@ impl Whole<'_> {
             (Some(_), None) => "nothing needs its result".into(),
         };
         if let (Do::Command(work), Some(_)) = (action, by) {
-            name_unit(&mut visit.reason, work.attrs.precision.unwrap_or_default(), &self.dispatcher.profiles()[device]);
+            let precision = work.attrs.precision.unwrap_or_default();
+            name_unit(&mut visit.reason, work.op.family(), precision, &self.dispatcher.profiles()[device]);
         }
         visit
     }

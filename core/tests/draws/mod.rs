@@ -261,12 +261,14 @@ pub fn draw(op: Op, dtype: DType, r: &mut Random) -> (Attrs, Vec<Option<Tensor>>
                 Some(r.float(dtype, &[b, kv, sk, dv])),
                 None,
             ];
+            attrs.precision = precision(r);
             attrs.causal = r.flag();
             if r.flag() {
                 let shapes = [vec![sq, sk], vec![sk], vec![1, 1], vec![b, 1, sq, sk], vec![kv * group, 1, sk]];
                 let shape = &shapes[r.below(5)];
                 operands[3] = Some(r.float(dtype, shape));
             }
+            attrs.precision = precision(r);
         }
         Op::Ffn => {
             let (rows, d, h, e) = (r.size(20), r.size(60), r.size(300), r.size(40));

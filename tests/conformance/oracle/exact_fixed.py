@@ -2,10 +2,14 @@
 
 from fractions import Fraction
 
-from exact import F32, INF, MAGNITUDE, NAN, ZERO, round_half_even, value
+from exact import F32, INF, MAGNITUDE, NAN, ZERO, mul, round_half_even, value
 
 # The largest magnitude of an element that is cut, by precision.
 LIMIT = {"fixed24": 8355711, "fixed16": 32639}
+
+# The scale of attention's values, beside their rows' own; and the least magnitude (2^-124) of a row that isn't zeros.
+COMMON = {"fixed24": 20, "fixed16": 12}
+LEAST_ROW = 0x01800000
 
 
 def rint(x):
@@ -52,6 +56,29 @@ class Line:
         self.scale = scale(line, LIMIT[precision])
         self.numbers = [] if self.scale is None else [cut(x, self.scale) for x in line]
         assert all(abs(q) <= LIMIT[precision] for q in self.numbers)
+
+
+class Values:
+    """A key's row of values in attention: its elements as integers, and the factor of its weights."""
+
+    def __init__(self, precision, row):
+        line = Line(precision, row)
+        if line.scale is None:
+            self.factor = NAN
+        elif max((x & MAGNITUDE for x in row), default=0) < LEAST_ROW:
+            self.factor = ZERO
+        else:
+            self.factor = COMMON[precision] - line.scale + 127 << 23
+        self.numbers = [0] * len(row) if self.factor in (NAN, ZERO) else line.numbers
+
+
+def weighted(precision, weights, rows, width):
+    """The weights of a block's keys by their values: `width` totals."""
+    line = Line(precision, [mul(p, row.factor) for p, row in zip(weights, rows)])
+    if line.scale is None:
+        return [NAN] * width
+    sums = (sum(w * row.numbers[d] for w, row in zip(line.numbers, rows)) for d in range(width))
+    return [rounded(n, -line.scale - COMMON[precision]) for n in sums]
 
 
 def total(a, b):

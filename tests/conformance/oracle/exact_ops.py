@@ -302,9 +302,10 @@ def op_norm(center):
     return run
 
 
-def attend(q, keys, values, mask_row, visible, scale):
+def attend(q, keys, values, mask_row, visible, scale, precision):
     """One query: the list of Dv results, or None where every block was skipped."""
-    m, l, totals = NEG_INF, ZERO, None
+    m, l, totals, product = NEG_INF, ZERO, None, product_of(precision)
+    cut = precision != "f32" and [exact_fixed.Values(precision, row) for row in values]
     for start in range(0, len(keys), 64):
         block = range(start, min(start + 64, len(keys)))
         x = []
@@ -312,14 +313,17 @@ def attend(q, keys, values, mask_row, visible, scale):
             if not visible(j):
                 x.append(NEG_INF)
                 continue
-            score = mul(m_total(q, keys[j]), scale)
+            score = mul(product(q, keys[j]), scale)
             x.append(add(score, mask_row[j]) if mask_row else score)
         m_b = max_of(x)
         if m_b == NEG_INF:
             continue
         p = [exp(sub(element, m_b)) for element in x]
         l_b = sum_of(p)
-        o_b = [plus_zero(chain(zip(p, (values[j][d] for j in block)))) for d in range(len(values[0]))]
+        if cut:
+            o_b = exact_fixed.weighted(precision, p, [cut[j] for j in block], len(values[0]))
+        else:
+            o_b = [plus_zero(chain(zip(p, (values[j][d] for j in block)))) for d in range(len(values[0]))]
         m_new = max_of([m, m_b])
         a, c = exp(sub(m, m_new)), exp(sub(m_b, m_new))
         l = add(mul(l, a), mul(l_b, c))
@@ -348,7 +352,7 @@ def op_attention(attrs, shape, q, k, v, mask):
             mask_row = [mask[head + (i, j)] for j in range(s_k)] if mask else None
             def visible(j):
                 return not attrs["causal"] or j <= i + (s_k - s_q)
-            out += attend(query, keys, values, mask_row, visible, scale) or [ZERO] * d_v
+            out += attend(query, keys, values, mask_row, visible, scale, attrs["precision"]) or [ZERO] * d_v
     return out
 
 

@@ -173,7 +173,7 @@ def attention(attrs, shape, q, k, v, mask=None):
         kv = i // heads * kv_heads + i % heads // (heads // kv_heads)
         part = empty(4, Sq * Dv)
         call("o_attention", Sq, Sk, D, Dv, cut(Q, i, Sq * D), cut(K, kv, Sk * D), cut(V, kv, Sk * Dv),
-             cut(X, i, Sq * Sk), attrs["causal"], as_float(attrs["scale"]), part)
+             cut(X, i, Sq * Sk), attrs["causal"], as_float(attrs["scale"]), LIMIT[attrs["precision"]], part)
         out += part
     return out
 

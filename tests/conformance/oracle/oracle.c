@@ -845,6 +845,19 @@ static void fixed_lines(i64 lines, i64 K, const u32 *x, double limit, i64 *q, in
     }
 }
 
+/* The total of two rows of floats. limit is 0, or the largest of fixed-point numbers: each row is then a line. */
+static float row_dot(const u32 *a, const u32 *b, i64 K, i64 limit)
+{
+    if (!limit) return m_dot(a, b, K);
+    i64 *q = malloc((size_t)(2 * K + 1) * sizeof *q);
+    int sa = 0, sb = 0;
+    fixed_lines(1, K, a, (double)limit, q, &sa);
+    fixed_lines(1, K, b, (double)limit, q + K, &sb);
+    float t = sa == 9999 || sb == 9999 ? as_float(0x7fc00000u) : fixed_dot(q, q + K, K, -sa - sb);
+    free(q);
+    return t;
+}
+
 /* One matrix product: a is [M,K] ([K,M] with trans_a), b is [K,N] ([N,K] with trans_b). c is [M,N], already broadcast,
  * or NULL; bias is [N] or NULL. limit is 0, or the largest of fixed-point numbers. */
 void o_matmul(i64 M, i64 N, i64 K, i64 trans_a, i64 trans_b, const u32 *a, const u32 *b, float alpha, float beta,
@@ -889,11 +902,27 @@ void o_ffn(i64 rows, i64 D, i64 H, i64 E, const float *x, const float *w1, const
     free(hidden);
 }
 
-/* One head. mask is [Sq,Sk], already broadcast, or NULL. */
-void o_attention(i64 Sq, i64 Sk, i64 D, i64 Dv, const float *q, const float *k, const float *v, const float *mask,
-                 i64 causal, float scale, float *out)
+/* The values of n keys, as integers of each row's scale, and the factors of the keys' weights. */
+static void cut_values(i64 n, i64 Dv, const float *v, i64 limit, i64 *q, float *factor)
 {
-    float *O = malloc((size_t)(Dv + 1) * sizeof *O);
+    for (i64 j = 0; j < n; j++) {
+        const float *row = v + j * Dv;
+        int s = 0, common = limit > 40000 ? 20 : 12;
+        float largest = 0.0f;
+        for (i64 d = 0; d < Dv; d++) largest = fabsf(row[d]) > largest ? fabsf(row[d]) : largest;
+        fixed_lines(1, Dv, (const u32 *)row, (double)limit, q + j * Dv, &s);
+        factor[j] = s == 9999 ? as_float(0x7fc00000u) : largest < 0x1p-124f ? 0.0f : (float)ldexp(1.0, common - s);
+        if (!(factor[j] > 0.0f)) memset(q + j * Dv, 0, (size_t)Dv * sizeof *q);
+    }
+}
+
+/* One head. mask is [Sq,Sk], already broadcast, or NULL. limit is 0, or the largest of fixed-point numbers. */
+void o_attention(i64 Sq, i64 Sk, i64 D, i64 Dv, const float *q, const float *k, const float *v, const float *mask,
+                 i64 causal, float scale, i64 limit, float *out)
+{
+    float *O = malloc((size_t)(Dv + 1) * sizeof *O), *factor = malloc((size_t)(Sk + 1) * sizeof *factor);
+    i64 *q_v = limit ? malloc((size_t)(Sk * Dv + 1) * sizeof *q_v) : NULL;
+    if (limit) cut_values(Sk, Dv, v, limit, q_v, factor);
     if (scale == 0.0f) scale = 1.0f / sqrtf((float)D);
     for (i64 i = 0; i < Sq; i++) {
         float m = NEG_INF, l = 0.0f;
@@ -905,7 +934,7 @@ void o_attention(i64 Sq, i64 Sk, i64 D, i64 Dv, const float *q, const float *k, 
             for (i64 j = 0; j < n; j++) {
                 i64 key = j0 + j;
                 if (causal && key > i + (Sk - Sq)) { x[j] = NEG_INF; continue; }
-                x[j] = m_dot((const u32 *)q + i * D, (const u32 *)k + key * D, D);
+                x[j] = row_dot((const u32 *)q + i * D, (const u32 *)k + key * D, D, limit);
                 x[j] = x[j] * scale;
                 if (mask) x[j] = x[j] + mask[i * Sk + key];
             }
@@ -919,10 +948,20 @@ void o_attention(i64 Sq, i64 Sk, i64 D, i64 Dv, const float *q, const float *k, 
             float fa = f_exp(m - m2), fc = f_exp(mb - m2);
             float old = l * fa, new = lb * fc;
             l = old + new;
+            u32 weights[64], column[64];
+            i64 q_w[64], q_column[64];
+            int s_w = 0;
+            for (i64 j = 0; j < n; j++) weights[j] = as_bits(limit ? p[j] * factor[j0 + j] : p[j]);
+            if (limit) fixed_lines(1, n, weights, (double)limit, q_w, &s_w);
             for (i64 d = 0; d < Dv; d++) {
-                u32 chain = 0;
-                for (i64 j = 0; j < n; j++) chain = fmaz(as_bits(p[j]), as_bits(v[(j0 + j) * Dv + d]), chain);
-                float ob = plus_zero(as_float(chain));
+                float ob;
+                if (limit) {
+                    for (i64 j = 0; j < n; j++) q_column[j] = q_v[(j0 + j) * Dv + d];
+                    ob = s_w == 9999 ? as_float(0x7fc00000u) : fixed_dot(q_w, q_column, n, -s_w - (limit > 40000 ? 20 : 12));
+                } else {
+                    for (i64 j = 0; j < n; j++) column[j] = as_bits(v[(j0 + j) * Dv + d]);
+                    ob = m_dot(weights, column, n);
+                }
                 float kept = O[d] * fa, added = ob * fc;
                 O[d] = kept + added;
             }
@@ -931,6 +970,8 @@ void o_attention(i64 Sq, i64 Sk, i64 D, i64 Dv, const float *q, const float *k, 
         for (i64 d = 0; d < Dv; d++) out[i * Dv + d] = any_block ? canonical(O[d] / l) : 0.0f;
     }
     free(O);
+    free(factor);
+    free(q_v);
 }
 
 /* ---------------------------------------------------------------- storage and casts */

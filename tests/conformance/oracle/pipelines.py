@@ -168,11 +168,11 @@ class Pipeline:
         """Computes what it gives and writes it. `expect`: the status where recording or compiling fails."""
         lines = ["op pipeline", *(self.line(node) for node in self.nodes), *(f"give {value}" for value in self.outputs)]
         specs = [spec for run in self.runs for spec in run] + [node.spec for node in self.nodes if node.spec]
-        dtypes, needs = {spec[0] for spec in specs}, set().union(*(needed(node.op, None) for node in self.nodes))
+        dtypes, needs = {spec[0] for spec in specs}, set().union(*(needed(node.op, None, node.attrs) for node in self.nodes))
         try:
             all = self.described()
             dtypes |= {dtype for dtype, _ in all}
-            needs = set().union(*(needed(node.op, all[node.operands[0]][0]) for node in self.nodes if node.operands))
+            needs = set().union(*(needed(node.op, all[node.operands[0]][0], node.attrs) for node in self.nodes if node.operands))
         except shapes.Rejected as rejected:
             assert rejected.status == expect and len(self.runs) == 1, f"{self.name}: {rejected}, expected {expect}"
             lines.append(f"error {expect}")

@@ -94,7 +94,8 @@ def attention(r, dtype):
         hidden = {"f32": 0xFF800000, "f16": 0xFC00, "bf16": 0xFF80}[dtype]
         share = r.choice((0, 0.3, 0.97))
         operands.append(Tensor(dtype, mask.shape, [hidden if r.random() < share else element for element in data]))
-    return operands, {"causal": flag(r), "scale": r.choice(("0x00000000", "0x3f000000", "0xbf800000"))}
+    scale = r.choice(("0x00000000", "0x3f000000", "0xbf800000"))
+    return operands, {"causal": flag(r), "scale": scale, "precision": r.choice(PRECISIONS)}
 
 
 def ffn(r, dtype):

@@ -63,7 +63,7 @@ OPS = {
     **{op: (1, 0, {**AXIS_ALL, "dtype": (INDEXES, "i64")}) for op in PLACES},
     "layernorm": (1, 3, {"eps": ("f32", "0x3727c5ac")}),
     "rmsnorm": (1, 2, {"eps": ("f32", "0x3727c5ac")}),
-    "attention": (3, 1, {"causal": ("flag", "0"), "scale": ("f32", "0x00000000")}),
+    "attention": (3, 1, {"causal": ("flag", "0"), "scale": ("f32", "0x00000000"), "precision": (PRECISIONS, "f32")}),
     "embedding": (2, 0, {}),
     "transpose": (1, 0, {"perm": ("ints", None)}),
     "concat": (1, 1 << 30, {"axis": ("int", "0")}),

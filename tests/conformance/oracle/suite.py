@@ -49,7 +49,7 @@ class Suite:
             dtypes |= {attrs["dtype"]} & {"f16", "bf16", "i64"} if "dtype" in attrs else set()
             lines.append(f"error {expect}")
             large = False
-        needs = needed(op, specs[0][0]) if specs and specs[0] else set()
+        needs = needed(op, specs[0][0], attrs) if specs and specs[0] else set()
         self.write(name, lines, dtypes, large, errors=expect is not None, needs=needs)
 
     def write(self, name, lines, dtypes, large=False, errors=False, needs=frozenset()):
@@ -92,8 +92,10 @@ class Suite:
         return {f"{stem}.txt": HEADER + "\n\n" + "\n".join(cases) for stem, cases in self.files.items()}
 
 
-def needed(op, dtype):
-    """What an operation needs, by its name and its first operand's dtype (None if unknown), that a minimal library lacks."""
+def needed(op, dtype, attrs):
+    """What an operation needs, by its name, its first operand's dtype (None if unknown) and attributes, that a minimal library lacks."""
+    if op == "attention" and attrs.get("precision", "f32") != "f32":
+        return {"integers"}
     return {"integers"} if shapes.is_whole(op, dtype) else {"quantized"} if op in shapes.QUANTIZED else set()
 
 

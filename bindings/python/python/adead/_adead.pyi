@@ -432,6 +432,7 @@ class Tensor:
         mask: _Operand | None = None,
         causal: bool | None = False,
         scale: float | None = None,
+        precision: Literal["f32", "fixed24", "fixed16"] | None = None,
     ) -> Tensor: ...
     def ffn(
         self,
@@ -794,6 +795,7 @@ class Pipeline:
         mask: _Recorded | None = None,
         causal: bool | None = False,
         scale: float | None = None,
+        precision: Literal["f32", "fixed24", "fixed16"] | None = None,
     ) -> Pipeline: ...
     @overload
     def attention(
@@ -804,6 +806,7 @@ class Pipeline:
         mask: _Recorded | None = None,
         causal: bool | None = False,
         scale: float | None = None,
+        precision: Literal["f32", "fixed24", "fixed16"] | None = None,
     ) -> Pipeline: ...
     @overload
     def ffn(
@@ -1241,6 +1244,7 @@ class Context:
         mask: _Operand | None = None,
         causal: bool | None = False,
         scale: float | None = None,
+        precision: Literal["f32", "fixed24", "fixed16"] | None = None,
     ) -> Tensor: ...
     def ffn(
         self,
@@ -1644,6 +1648,7 @@ def attention(
     mask: _Operand | None = None,
     causal: bool | None = False,
     scale: float | None = None,
+    precision: Literal["f32", "fixed24", "fixed16"] | None = None,
 ) -> Tensor: ...
 def ffn(
     x: _Operand,

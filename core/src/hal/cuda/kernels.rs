@@ -8,6 +8,7 @@ use super::shared::Shared;
 use crate::error::{Error, Result, Status, fail};
 use crate::hal::TileCosts;
 use crate::hal::lowering::attention::{Sizes as AttentionSizes, Tile as AttentionTile};
+use crate::hal::lowering::attention_whole::shared_bytes;
 use crate::hal::lowering::tiles::{Cost, Sizes, Tile, tile};
 use crate::hal::lowering::{CUMSUM, Kernels, Limits, ROWS, RUN_WORDS, SOFTMAX_ROWS, TOPK_MERGE, TOPK_SORT};
 use crate::log::log;
@@ -270,16 +271,28 @@ impl Launch {
                 };
                 (launch.name, launch.threads) = match (stage, threads, columns, of_thread) {
                     (2, ..) => (c"attention_merge", 64),
+                    (3, ..) => (c"attention_weights", 64),
+                    (4, ..) => (c"attention_join", 64),
+                    (5, ..) => (c"attention_cut", 64),
+                    (6, _, 3, _) => (c"attention_whole_3", threads),
+                    (6, ..) => (c"attention_whole_2", threads),
+                    (7, ..) => (c"attention_digits", threads),
                     (_, 256, ..) => (c"attention_rows", 256),
                     (_, 32, ..) => (c"attention_few", 32),
                     (_, _, 128, _) => (c"attention_128", 128),
                     (_, _, _, 8) => (c"attention_64", 128),
                     _ => (c"attention_64_few", 128),
                 };
-                if stage <= SPLIT {
+                if stage == 6 {
+                    launch.shared_bytes = shared_bytes(columns, push[WIDTH], push[WIDTH + 1]);
+                } else if stage <= SPLIT {
                     launch.shared_bytes = attention_bytes(columns, threads, of_thread, push[WIDTH]);
                 }
-                launch.take(&[has | stage << 5]);
+                launch.take(&[match stage {
+                    WHOLE | SPLIT => has | stage << 5,
+                    7 => columns,
+                    _ => has,
+                }]);
             }
             Kernels::Quantized => {
                 let &[stage, format, rows] = constants else {

@@ -1,8 +1,8 @@
 //! Lowers attention to kernels: whole in one kernel, or in blocks of keys that a second kernel merges.
 
-use super::{Call, moves, pitch_of};
+use super::{Call, attention_fixed, moves, pitch_of};
 use super::{Encoder, Kernels, Push};
-use crate::contract::{K_BLOCK, KEY_BLOCK};
+use crate::contract::{K_BLOCK, KEY_BLOCK, Precision};
 use crate::error::{Result, fail};
 use crate::ops::AttentionPlan;
 
@@ -60,18 +60,11 @@ const MOST_STORED: u64 = 1 << 28;
 /// `attention` of the op table.
 pub(super) fn attention(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()> {
     let plan = AttentionPlan::new(call.views.into())?;
-    let (mut heads, mut queries, mut causal) = (plan.heads as u32, plan.queries as u32, call.attrs.causal);
-    let (batches, kv_heads) = (plan.batches as u32, plan.kv_heads as u32);
-    let (keys, width, value_width) = (plan.keys as u32, plan.width as u32, plan.value_width as u32);
-    let mask = call.input(3);
-    let mask_strides = mask.map(|mask| mask.shape.broadcast_strides(&plan.scores));
-    // Heads with one query that share keys, and the mask if there is one, become queries of one head. The only query sees all keys,
-    // so causality hides none.
-    let axes = plan.scores.rank() - 2;
-    let joined = queries == 1 && mask_strides.is_none_or(|strides| axes == 0 || strides[axes - 1] == 0);
-    if joined {
-        (heads, queries, causal) = (kv_heads, heads / kv_heads, false);
+    if cfg!(feature = "integers") && call.attrs.precision() != Precision::F32 && plan.keys > 0 {
+        return attention_fixed::encode(encoder, call, &plan);
     }
+    let Heads { batches, heads, kv_heads, queries, causal, mask } = Heads::new(call, &plan);
+    let (keys, width, value_width) = (plan.keys as u32, plan.width as u32, plan.value_width as u32);
     let rows = batches * heads * queries;
     let blocks = keys.div_ceil(KEY_BLOCK as u32);
 
@@ -110,25 +103,15 @@ pub(super) fn attention(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()
         v = in_rows(encoder, v, of_keys, value_width)?;
         pitches = [pitch_of(width)?, pitch_of(value_width)?];
     }
-    let mut table = 0;
-    let (mut mask_axes, mut mask_row, mut mask_column) = (0, 0, 0);
-    if let Some(strides) = mask_strides {
-        mask_axes = axes;
-        (mask_row, mask_column) = (if joined { 0 } else { strides[axes] as u32 }, strides[axes + 1] as u32);
-        let size = |axis| if axis + 1 == axes { heads } else { plan.scores.dims()[axis] as u32 };
-        let words: Vec<u32> = (0..axes).rev().flat_map(|axis| [size(axis), strides[axis] as u32]).collect();
-        if axes > 0 {
-            table = encoder.parameters(&words)?;
-        }
-    }
+    let table = mask.table(encoder)?;
     // Copied operands can always be read in fours, so only the result decides.
     let read = limits.pitched || ((q | k | v).is_multiple_of(16) && width.is_multiple_of(4));
     let vectors = read && y.is_multiple_of(16) && value_width.is_multiple_of(4);
     let hidden = causal || !keys.is_multiple_of(KEY_BLOCK as u32);
-    let has = [vectors, !width.is_multiple_of(16), width > K_BLOCK as u32, hidden, mask.is_some()];
+    let has = [vectors, !width.is_multiple_of(16), width > K_BLOCK as u32, hidden, mask.address != 0];
     let has = has.iter().rev().fold(0, |bits, &has| bits << 1 | u32::from(has));
     let mut push = Push::new();
-    for address in [q, k, v, mask.map_or(0, |mask| mask.address), y, scratch, table] {
+    for address in [q, k, v, mask.address, y, scratch, table] {
         push = push.address(address);
     }
     let words = [
@@ -142,9 +125,9 @@ pub(super) fn attention(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()
         lead,
         tiles,
         parts,
-        mask_axes as u32,
-        mask_row,
-        mask_column,
+        mask.axes,
+        mask.row,
+        mask.column,
     ];
     let push = words
         .iter()
@@ -167,6 +150,64 @@ pub(super) fn attention(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()
         encoder.dispatch(Kernels::Attention, &[MERGING, 64, 4, MERGE, has], &push, [groups as u32, 1, 1])?;
     }
     Ok(())
+}
+
+/// The heads as kernels see them, and the mask.
+pub(super) struct Heads {
+    pub batches: u32,
+    pub heads: u32,
+    pub kv_heads: u32,
+    /// Of a head.
+    pub queries: u32,
+    pub causal: bool,
+    pub mask: Mask,
+}
+
+impl Heads {
+    pub fn new(call: &Call<'_>, plan: &AttentionPlan) -> Heads {
+        let (mut heads, mut queries, mut causal) = (plan.heads as u32, plan.queries as u32, call.attrs.causal);
+        let mask = call.input(3);
+        let strides = mask.map(|mask| mask.shape.broadcast_strides(&plan.scores));
+        // Heads with one query that share keys, and the mask if there is one, become queries of one head. The only query sees all keys,
+        // so causality hides none.
+        let axes = plan.scores.rank() - 2;
+        let joined = queries == 1 && strides.is_none_or(|strides| axes == 0 || strides[axes - 1] == 0);
+        if joined {
+            (heads, queries, causal) = (plan.kv_heads as u32, heads / plan.kv_heads as u32, false);
+        }
+        let mut of_heads = Mask::default();
+        if let (Some(mask), Some(strides)) = (mask, strides) {
+            let size = |axis| if axis + 1 == axes { heads } else { plan.scores.dims()[axis] as u32 };
+            of_heads = Mask {
+                address: mask.address,
+                axes: axes as u32,
+                row: if joined { 0 } else { strides[axes] as u32 },
+                column: strides[axes + 1] as u32,
+                words: (0..axes).rev().flat_map(|axis| [size(axis), strides[axis] as u32]).collect(),
+            };
+        }
+        let (batches, kv_heads) = (plan.batches as u32, plan.kv_heads as u32);
+        Heads { batches, heads, kv_heads, queries, causal, mask: of_heads }
+    }
+}
+
+/// How kernels find a score's mask. The address is 0 if there is no mask.
+#[derive(Default)]
+pub(super) struct Mask {
+    pub address: u64,
+    /// The axes of heads, and the steps from one query and from one key to the next.
+    pub axes: u32,
+    pub row: u32,
+    pub column: u32,
+    /// The length of each axis of heads and the step along it, the innermost first.
+    words: Vec<u32>,
+}
+
+impl Mask {
+    /// Returns the address of the axes' table, for the next dispatch.
+    pub fn table(&self, encoder: &mut dyn Encoder) -> Result<u64> {
+        if self.words.is_empty() { Ok(0) } else { encoder.parameters(&self.words) }
+    }
 }
 
 /// Returns an operand whose rows can be read in fours: the operand itself if it is laid out so, or else a copy.

@@ -58,7 +58,7 @@ pub struct Limits {
     pub fixed_wide: Option<FixedWide>,
     /// Whether a product of few rows with quantised blocks makes and cuts the rows itself.
     pub makes_rows: bool,
-    /// Whether tiles of products with quantised blocks are computed by tensor cores.
+    /// Whether tensor cores compute tiles of products with quantised blocks, and attention in exact integers.
     pub tensor_tiles: bool,
     /// Returns the tile of attention.
     pub attention: fn(&Limits, &attention::Sizes) -> attention::Tile,

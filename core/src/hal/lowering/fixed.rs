@@ -24,6 +24,7 @@ const FIRST: u32 = 8;
 const LAST: u32 = 16;
 const A_ALONG: u32 = 32;
 const B_ALONG: u32 = 64;
+const GIVEN: u32 = 128;
 
 /// Digits are stored in blocks of LINES lines and DEPTH of K. Lines are padded with zeros to whole blocks.
 const LINES: u32 = 128;
@@ -77,15 +78,31 @@ pub struct Digits {
     pub scales: u64,
 }
 
+impl Digits {
+    const NONE: Digits = Digits { planes: 0, scales: 0 };
+
+    /// Returns those from a matrix on.
+    pub fn from(self, operand: &Operand, precision: Precision, k: u32, matrix: u32) -> Digits {
+        let each = operand.lines.div_ceil(LINES) as u64 * k.div_ceil(DEPTH) as u64 * (LINES * DEPTH) as u64;
+        Digits {
+            planes: self.planes + matrix as u64 * each * precision.digits() as u64,
+            scales: self.scales + 4 * matrix as u64 * operand.lines as u64,
+        }
+    }
+}
+
 impl Operand {
     /// Returns the number of blocks of LINES lines in all matrices.
     fn tiles(&self) -> u64 {
         self.matrices as u64 * self.lines.div_ceil(LINES) as u64
     }
 
+    /// An operand that isn't there.
+    pub const NONE: Operand = Operand { address: 0, lines: 0, matrices: 0, line_step: 1, k_step: 1 };
+
     /// Allocates its digits, `[matrix][tile of LINES lines][block of DEPTH of K][plane, highest digit first][16 bytes
     /// of K][line][byte]`, and its scales, one word each, `[matrix][line]`.
-    fn room(&self, encoder: &mut dyn Encoder, precision: Precision, k: u32) -> Result<Digits> {
+    pub fn room(&self, encoder: &mut dyn Encoder, precision: Precision, k: u32) -> Result<Digits> {
         let Operand { lines, matrices, .. } = *self;
         let chunks = self.tiles() * k.div_ceil(DEPTH) as u64 * precision.digits() as u64 * (LINES * DEPTH / 16) as u64;
         if chunks > u32::MAX as u64 {
@@ -107,14 +124,16 @@ struct Cutting<'a> {
     k: u32,
     operands: [&'a Operand; 2],
     digits: [Digits; 2],
+    /// B has the scale of attention's values.
+    given: bool,
 }
 
 impl Cutting<'_> {
-    /// The bits that say which operands' lines are contiguous.
-    fn along(&self) -> u32 {
+    /// The bits that say which operands' lines are contiguous, and whether B's scale is given.
+    fn bits(&self) -> u32 {
         let [a, b] = self.operands;
         let of = |operand: &Operand, bit| if operand.k_step == 1 { bit } else { 0 };
-        of(a, A_ALONG) | of(b, B_ALONG)
+        of(a, A_ALONG) | of(b, B_ALONG) | if self.given { GIVEN } else { 0 }
     }
 
     /// Encodes a kernel that has so many workgroups for each operand. `most` is where the largest elements of parts of
@@ -139,13 +158,25 @@ impl Cutting<'_> {
         for word in [self.k, of_a as u32, a.lines, b.lines, part].into_iter().chain(steps).chain([0; 4]) {
             push = push.word(word);
         }
-        let constants = [stage, self.precision.digits(), self.along()];
+        let constants = [stage, self.precision.digits(), self.bits()];
         encoder.dispatch(Kernels::Fixed, &constants, &push, [(of_a + of_b) as u32, 1, 1])
     }
 }
 
-/// Encodes the cutting of two operands into digits.
-fn cut(encoder: &mut dyn Encoder, precision: Precision, k: u32, operands: [&Operand; 2]) -> Result<[Digits; 2]> {
+/// Encodes the cutting of one operand.
+pub fn cut_one(encoder: &mut dyn Encoder, precision: Precision, k: u32, operand: &Operand, to: Digits) -> Result<()> {
+    let (operands, digits) = ([operand, &Operand::NONE], [to, Digits::NONE]);
+    cut(encoder, Cutting { precision, k, operands, digits, given: false })
+}
+
+/// Encodes the cutting of attention's values, which have their scale.
+pub fn cut_values(encoder: &mut dyn Encoder, precision: Precision, k: u32, values: &Operand, to: Digits) -> Result<()> {
+    let (operands, digits) = ([&Operand::NONE, values], [Digits::NONE, to]);
+    cut(encoder, Cutting { precision, k, operands, digits, given: true })
+}
+
+fn cut(encoder: &mut dyn Encoder, cutting: Cutting<'_>) -> Result<()> {
+    let k = cutting.k;
     // A thread runs about 9 iterations for each 64 of K.
     if k.div_ceil(DEPTH) > encoder.limits().iterations / 12 {
         fail!(
@@ -153,9 +184,7 @@ fn cut(encoder: &mut dyn Encoder, precision: Precision, k: u32, operands: [&Oper
             "matmul: K is {k}, which needs more loop iterations than this device's driver allows a kernel"
         );
     }
-    let [a, b] = operands;
-    let digits = [a.room(encoder, precision, k)?, b.room(encoder, precision, k)?];
-    let cutting = Cutting { precision, k, operands, digits };
+    let operands = cutting.operands;
     let lines = operands.map(|operand| operand.lines as u64 * operand.matrices as u64);
     if encoder.limits().fixed_wide.is_some() {
         let part = k.div_ceil(16).next_multiple_of(DEPTH);
@@ -165,20 +194,24 @@ fn cut(encoder: &mut dyn Encoder, precision: Precision, k: u32, operands: [&Oper
         let of = |lines: u32, steps: u32| {
             operands.map(|operand| operand.matrices as u64 * operand.lines.div_ceil(lines) as u64 * steps as u64)
         };
-        cutting.dispatch(encoder, MOST_OF_PARTS, of(PARTED, parts), most, part)?;
+        if !cutting.given {
+            cutting.dispatch(encoder, MOST_OF_PARTS, of(PARTED, parts), most, part)?;
+        }
         cutting.dispatch(encoder, DIGITS, of(LINES, k.div_ceil(DEPTH)), most, part)?;
     } else {
         let groups = operands.map(|operand| operand.tiles() * (LINES / GROUP) as u64);
         cutting.dispatch(encoder, CUT, groups, [0; 2], 0)?;
     }
-    Ok(digits)
+    Ok(())
 }
 
 /// Enqueues products. The result must have elements, and K must not be 0.
 pub fn encode(encoder: &mut dyn Encoder, products: &Products) -> Result<()> {
     let Products { precision, m, n, k, batches, activation, .. } = *products;
-    let [a, b] = cut(encoder, precision, k, [&products.a, &products.b])?;
-    multiply(encoder, products, a, b)?;
+    let operands = [&products.a, &products.b];
+    let digits = [operands[0].room(encoder, precision, k)?, operands[1].room(encoder, precision, k)?];
+    cut(encoder, Cutting { precision, k, operands, digits, given: false })?;
+    multiply(encoder, products, digits)?;
     match activation {
         Activation::None | Activation::Relu => Ok(()),
         _ => elementwise::activate(encoder, activation, products.y, batches * m * n),
@@ -186,7 +219,7 @@ pub fn encode(encoder: &mut dyn Encoder, products: &Products) -> Result<()> {
 }
 
 /// Enqueues the products of digits. Each kernel takes a part of K, and totals of 96 bits go from one to the next.
-fn multiply(encoder: &mut dyn Encoder, products: &Products, a: Digits, b: Digits) -> Result<()> {
+pub fn multiply(encoder: &mut dyn Encoder, products: &Products, [a, b]: [Digits; 2]) -> Result<()> {
     let Products { precision, m, n, k, batches, c, bias, y, c_row, c_column, alpha, beta, activation, .. } = *products;
     let axes = &products.axes;
     let limits = encoder.limits();

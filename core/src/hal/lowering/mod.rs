@@ -4,6 +4,8 @@
 //! after, in one place, here.
 
 pub mod attention;
+mod attention_fixed;
+pub mod attention_whole;
 mod cast;
 mod compare;
 mod cumsum;

@@ -4,6 +4,8 @@
 //! Maxima, exponentials and sums then go along the keys, and no operation combines lanes of a vector.
 
 mod few;
+#[cfg(feature = "integers")]
+mod fixed;
 
 use super::gemm::{Block, Epilogue, Matrix, Packing, Transpose};
 use super::normalise::DivideBy;
@@ -15,6 +17,8 @@ use crate::interrupt;
 use crate::ops::AttentionPlan;
 use crate::shape::MAX_RANK;
 use few::Few;
+#[cfg(feature = "integers")]
+use fixed::Exact;
 
 /// The query rows of a group, and the length of a row of scores.
 const QUERIES: usize = 64;
@@ -43,6 +47,12 @@ pub(super) fn attention(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> 
     };
     let pointer = |i| call.f32(i).map(|p| Shared(p.cast_mut()));
     let (q, k, v, mask, out) = (pointer(0)?, pointer(1)?, pointer(2)?, pointer(3)?, Shared(call.out()?));
+    #[cfg(feature = "integers")]
+    let precision = call.attrs.precision();
+    #[cfg(feature = "integers")]
+    if precision != crate::contract::Precision::F32 && keys > 0 {
+        return Exact { plan: &plan, precision, scale, causal, q, k, v, mask, mask_strides, out }.compute(exec);
+    }
     if Few::fits(&plan) {
         return Few { plan: &plan, scale, causal, q, k, v, mask, mask_strides, out }.compute(exec);
     }

@@ -38,6 +38,8 @@ pub(super) struct Fixed<'a> {
     pub count: usize,
     pub a: Matrix,
     pub b: Matrix,
+    /// The scale of B's columns, if they don't have their own. Their numbers must fit.
+    pub b_scale: Option<i32>,
     /// B's digits, if they were packed: `digits_room` says where, and B itself is not read.
     #[cfg_attr(not(all(target_arch = "x86_64", feature = "avx512")), allow(dead_code))] // There are none.
     pub digits: Option<*const f32>,
@@ -143,7 +145,11 @@ impl Fixed<'_> {
         let b_scales = Shared(a_scales.get().wrapping_add(of_a * m));
         self.scales(exec, self.a, of_a, m, a_scales)?;
         let turned = Matrix { data: self.b.data, row: self.b.column, column: self.b.row };
-        self.scales(exec, turned, of_b, n, b_scales)?;
+        match self.b_scale {
+            // SAFETY: these are all of B's scales.
+            Some(scale) => unsafe { std::slice::from_raw_parts_mut(b_scales.get(), of_b * n) }.fill(scale),
+            None => self.scales(exec, turned, of_b, n, b_scales)?,
+        }
         let scratch = Shared(scratch.pointer());
         let (a, b) = (Shared(self.a.data.cast_mut()), Shared(self.b.data.cast_mut()));
         let (a_steps, b_steps) = ((self.a.row, self.a.column), (self.b.row, self.b.column));
