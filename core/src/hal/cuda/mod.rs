@@ -24,11 +24,12 @@ mod shared;
 mod stream;
 #[cfg(test)]
 mod tests;
+mod tiles;
 mod transfer;
 mod user;
 
 #[cfg(test)]
-pub use kernels::tests::limits as test_limits;
+pub use tiles::tests::limits as test_limits;
 
 use super::lowering::Limits;
 use super::lowering::tiles::number;

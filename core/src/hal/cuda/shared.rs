@@ -3,9 +3,10 @@
 use super::Opening;
 use super::api::{Api, Driver, Handle, LaunchWith, code};
 use super::event::{Base, Mark};
-use super::kernels::{Modules, tile_costs};
+use super::kernels::Modules;
 use super::memory::Memory;
 use super::physical::{LEAST, Physical};
+use super::tiles::tile_costs;
 use crate::error::{Error, Result, Status, fail};
 use crate::fpenv::DefaultEnvironment;
 use crate::hal::{Priority, TileCosts, Workers, copy};
