@@ -176,10 +176,10 @@ impl Exact<'_> {
                     block_m = NAN;
                 }
                 let weights = chunk.weights.get().add(chunk.of_block(blocks, row, block) * KEY_BLOCK);
+                weights.write_bytes(0, KEY_BLOCK);
                 let weights = &mut *weights.cast::<[f32; KEY_BLOCK]>();
                 if block_m == f32::NEG_INFINITY {
                     // A factor below 0 says that the block is skipped.
-                    weights.fill(0.0);
                     states.add(2 * block).write(-1.0);
                     continue;
                 }
@@ -222,8 +222,9 @@ impl Exact<'_> {
         // SAFETY: the results, states and output have this row.
         unsafe {
             let states = chunk.states.get().add(row * (2 * blocks + 2));
-            let out = std::slice::from_raw_parts_mut(self.out.get().add((chunk.first + row) * n), n);
-            out.fill(0.0);
+            let out = self.out.get().add((chunk.first + row) * n);
+            out.write_bytes(0, n);
+            let out = std::slice::from_raw_parts_mut(out, n);
             for block in 0..blocks {
                 let (old, new) = (*states.add(2 * block), *states.add(2 * block + 1));
                 if old < 0.0 {

@@ -147,7 +147,7 @@ impl Fixed<'_> {
         let turned = Matrix { data: self.b.data, row: self.b.column, column: self.b.row };
         match self.b_scale {
             // SAFETY: these are all of B's scales.
-            Some(scale) => unsafe { std::slice::from_raw_parts_mut(b_scales.get(), of_b * n) }.fill(scale),
+            Some(scale) => (0..of_b * n).for_each(|i| unsafe { b_scales.get().add(i).write(scale) }),
             None => self.scales(exec, turned, of_b, n, b_scales)?,
         }
         let scratch = Shared(scratch.pointer());
