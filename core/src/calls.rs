@@ -63,7 +63,7 @@ pub struct AttentionOptions<'a> {
     pub scale: Option<f32>,
     /// Added to the scaled scores; broadcast to `[…, H, Sq, Sk]`.
     pub mask: Option<&'a Tensor>,
-    /// The precision of both products; `None` is f32, whatever the context's default is.
+    /// The precision of both products; `None` is the context's default, initially f32.
     pub precision: Option<Precision>,
 }
 

@@ -131,7 +131,7 @@ pub struct adead_attention_options {
     pub causal: i32,
     /// The factor of the scores; 0 means 1/sqrt(D).
     pub scale: f32,
-    /// The precision, one of `ADEAD_PRECISION_…`. `ADEAD_PRECISION_DEFAULT` is `f32`, whatever the context's default is.
+    /// The precision, one of `ADEAD_PRECISION_…`. `ADEAD_PRECISION_DEFAULT` is the context's default precision.
     pub precision: adead_precision,
 }
 

@@ -108,8 +108,7 @@ def test_precision():
         assert ctx.matmul(x, w).tobytes() == expected
         assert ctx.matmul(x, w, precision="f32").tobytes() == said["f32"]
         assert ctx.ffn(x, w, None, w).tobytes() == ctx.ffn(x, w, None, w, precision=precision).tobytes()
-        # Attention is in integers only if its call says so.
-        assert ctx.attention(x, w, w).tobytes() == ctx.attention(x, w, w, precision="f32").tobytes()
+        assert ctx.attention(x, w, w).tobytes() == ctx.attention(x, w, w, precision=precision).tobytes()
     assert len({ctx.attention(x, w, w, precision=precision).tobytes() for precision in said}) == 3
     assert "products in fixed16" in repr(ctx)
     with pytest.raises(adead.InvalidArgumentError, match="precision is 'tf32'; it must be one of f32, fixed24, fixed16"):

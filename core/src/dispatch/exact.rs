@@ -4,35 +4,31 @@ use crate::contract::Precision;
 use crate::family::Family;
 use crate::isa::Isa;
 
-/// The unit and the rates of a device's products in exact integers.
+/// The unit and the rates of a device's products in exact integers. Rates are those of `fixed24` and of `fixed16`, in operations per
+/// nanosecond, counted as for f32. The time includes cutting the operands.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Exact {
     /// The unit or the instructions that compute them, such as `wgmma`.
     pub unit: &'static str,
-    /// Operations of `fixed24` and of `fixed16` products per nanosecond, counted as for the f32 product. The time includes
-    /// cutting the operands.
+    /// The rates of products.
     pub gflops: [f64; 2],
+    /// The unit and the rates of attention, with all that is between its products.
+    pub attention: (&'static str, [f64; 2]),
 }
 
 impl Exact {
-    /// Returns the unit for a family. Attention's kernel is not one for warpgroups.
+    /// Returns the unit for a family.
     pub fn unit_of(&self, family: Family) -> &'static str {
-        if family == Family::Attention && self.unit == "wgmma" { "mma.sync" } else { self.unit }
+        if family == Family::Attention { self.attention.0 } else { self.unit }
     }
 
     /// Returns a family's rate for a precision. `None` for f32.
     pub fn rate_of(&self, family: Family, precision: Precision) -> Option<f64> {
-        // Measured on an H200. Between attention's products there are weights to compute and to cut.
-        let share = if family == Family::Attention { 0.35 } else { 1.0 };
-        self.rate(precision).map(|rate| rate * share)
-    }
-
-    /// Returns the rate of products for a precision. `None` for f32, which is not computed in integers.
-    pub fn rate(&self, precision: Precision) -> Option<f64> {
+        let rates = if family == Family::Attention { self.attention.1 } else { self.gflops };
         match precision {
             Precision::F32 => None,
-            Precision::Fixed24 => Some(self.gflops[0]),
-            Precision::Fixed16 => Some(self.gflops[1]),
+            Precision::Fixed24 => Some(rates[0]),
+            Precision::Fixed16 => Some(rates[1]),
         }
     }
 
@@ -48,7 +44,14 @@ impl Exact {
             (_, Isa::Neon) => [5.0, 5.0],
             (_, Isa::Portable) => [0.5, 0.5],
         };
-        Exact { unit, gflops: each.map(|each| each * cycles) }
+        // Attention's kernel multiplies in f64.
+        let attention = match isa {
+            Isa::Avx512 => 30.0,
+            Isa::Avx2 => 15.0,
+            Isa::Sse2 | Isa::Neon => 3.0,
+            Isa::Portable => 0.3,
+        };
+        Exact { unit, gflops: each.map(|each| each * cycles), attention: ("f64", [attention * cycles; 2]) }
     }
 
     /// The unit and rates of a GPU of an architecture, such as `sm_90`. `f32` is the rate of its f32 products.
@@ -63,6 +66,9 @@ impl Exact {
             // Every GPU has these.
             _ => ("32-bit integers", [0.2, 0.33]),
         };
-        Exact { unit, gflops: times.map(|times| times * f32) }
+        // Measured on an H200. Attention's kernel is not one for warpgroups, and computes and cuts weights between its products.
+        let of_attention = if unit == "wgmma" { "mma.sync" } else { unit };
+        let gflops = times.map(|times| times * f32);
+        Exact { unit, gflops, attention: (of_attention, gflops.map(|rate| 0.35 * rate)) }
     }
 }

@@ -179,10 +179,9 @@ impl Attrs {
         self.precision.filter(|&precision| precision != Precision::F32 && op.info().attrs.contains(&"precision"))
     }
 
-    /// Returns these attributes with this precision if the operation has a precision and none is given. Otherwise, `None`. Attention is
-    /// in integers only if its call says so, because processors take longer for it than in f32.
+    /// Returns these attributes with this precision if the operation has a precision and none is given. Otherwise, `None`.
     pub(crate) fn with_precision(&self, op: Op, precision: Precision) -> Option<Attrs> {
-        let unsaid = self.precision.is_none() && op.info().attrs.contains(&"precision") && op != Op::Attention;
+        let unsaid = self.precision.is_none() && op.info().attrs.contains(&"precision");
         unsaid.then_some(Attrs { precision: Some(precision), ..*self })
     }
 

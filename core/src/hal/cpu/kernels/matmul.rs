@@ -251,7 +251,6 @@ pub(super) fn matmul(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> {
             count: batches,
             a: Matrix::new(a, m, k, attrs.trans_a),
             b: Matrix::new(b, k, n, trans_b),
-            b_scale: None,
             digits,
             matrices: [matrices(0), matrices(1)],
             operands: &operands,
@@ -362,21 +361,8 @@ impl Single {
         }
         let (a, b) = matrices();
         let operands = |_| (0, 0, epilogue());
-        Fixed {
-            precision,
-            m,
-            n,
-            k,
-            count: 1,
-            a,
-            b,
-            b_scale: None,
-            digits: None,
-            matrices: [1, 1],
-            operands: &operands,
-            out,
-        }
-        .compute(exec)
+        Fixed { precision, m, n, k, count: 1, a, b, digits: None, matrices: [1, 1], operands: &operands, out }
+            .compute(exec)
     }
 }
 

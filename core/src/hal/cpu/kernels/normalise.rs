@@ -135,16 +135,6 @@ impl SoftmaxRow {
     }
 }
 
-/// Stores e^(x − most) of a row, and returns the SUM.
-///
-/// # Safety
-/// x and y cover n values, n > 0, and are equal or disjoint.
-pub(super) unsafe fn powers_below(isa: Isa, x: *const f32, y: *mut f32, n: usize, most: f32) -> f32 {
-    let found = Found { most, ..Found::default() };
-    // SAFETY: as asked.
-    unsafe { dispatch(isa, SoftmaxRow { x, y, n, step: Step::Sum, found }) }.total
-}
-
 impl Kernel for SoftmaxRow {
     type Output = Found;
 

@@ -53,7 +53,7 @@ pub unsafe fn pack(exec: &Exec<'_>, b: Matrix, precision: Precision, [k, n]: [us
     // SAFETY: as the caller says.
     let to = unsafe { Operand::new(to, 1, n, panel(precision, k)) };
     let turned = Matrix { data: b.data, row: b.column, column: b.row };
-    cut(exec, turned, [n, k], (precision, None), &to, 1, true)
+    cut(exec, turned, [n, k], precision, &to, 1, true)
 }
 
 /// The panels of all matrices of an operand.
@@ -101,12 +101,12 @@ struct Digits {
     b: Operand,
 }
 
-/// Cuts `count` matrices of `lines` lines of k each, with their own scales or a given one. The matrices are contiguous.
+/// Cuts `count` matrices of `lines` lines of k each. The matrices are contiguous.
 fn cut(
     exec: &Exec<'_>,
     from: Matrix,
     [lines, k]: [usize; 2],
-    (precision, scale): (Precision, Option<i32>),
+    precision: Precision,
     to: &Operand,
     count: usize,
     right: bool,
@@ -126,7 +126,7 @@ fn cut(
             unsafe {
                 let data = data.get().add(matrix * lines * k + panel * LINES * row);
                 let from = Matrix { data, row, column };
-                Lines { from, there, k, precision, scale }.cut(to.to, matrix * to.panels + panel, right);
+                Lines { from, there, k, precision }.cut(to.to, matrix * to.panels + panel, right);
             }
             if looks.before(there * k) {
                 return;
@@ -149,10 +149,10 @@ impl Fixed<'_> {
             let to_b = self.digits.map_or(start.wrapping_add(rooms[0]), <*const f32>::cast_mut);
             (Operand::new(start, of_a, m, size), Operand::new(to_b, of_b, n, size))
         };
-        cut(exec, self.a, [m, k], (precision, None), &a, of_a, false)?;
+        cut(exec, self.a, [m, k], precision, &a, of_a, false)?;
         if self.digits.is_none() {
             let turned = Matrix { data: self.b.data, row: self.b.column, column: self.b.row };
-            cut(exec, turned, [n, k], (precision, self.b_scale), &b, of_b, true)?;
+            cut(exec, turned, [n, k], precision, &b, of_b, true)?;
         }
         self.multiply(exec, &Digits { unit, digits: precision.digits() as usize, depths: k.div_ceil(DEPTH), a, b })
     }

@@ -39,8 +39,6 @@ pub struct Lines {
     pub there: usize,
     pub k: usize,
     pub precision: Precision,
-    /// All lines' scale, if they don't have their own.
-    pub scale: Option<i32>,
 }
 
 /// Two powers of two for each line; their product is 2 to the line's scale. Both are 0 if the line is not finite.
@@ -61,7 +59,7 @@ impl Lines {
             let largest = if along { self.largest_along() } else { self.largest_across() };
             for (p, (largest, powers)) in largest.iter().zip(&mut powers).enumerate().take(self.panels()) {
                 for (i, &largest) in largest.iter().enumerate() {
-                    let scale = self.scale.or_else(|| fixed_scale(largest as u32, self.precision));
+                    let scale = fixed_scale(largest as u32, self.precision);
                     *to.scales.add((panel + p) * LINES + i) = scale.unwrap_or(NOT_FINITE);
                     if let Some(scale) = scale {
                         let half = scale >> 1;

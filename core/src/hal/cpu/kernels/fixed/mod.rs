@@ -20,6 +20,11 @@ use crate::interrupt::Looks;
 use crate::isa::Isa;
 use tiles::{Room, TileShape, Tiles};
 
+/// What other products in f64 have in common with these.
+pub(super) mod exact {
+    pub use super::tiles::{EXACT, PART, ROUND, odd_sum, power};
+}
+
 /// The largest block of the result that one task computes.
 const ROWS: usize = 288;
 const COLUMNS: usize = 384;
@@ -38,8 +43,6 @@ pub(super) struct Fixed<'a> {
     pub count: usize,
     pub a: Matrix,
     pub b: Matrix,
-    /// The scale of B's columns, if they don't have their own. Their numbers must fit.
-    pub b_scale: Option<i32>,
     /// B's digits, if they were packed: `digits_room` says where, and B itself is not read.
     #[cfg_attr(not(all(target_arch = "x86_64", feature = "avx512")), allow(dead_code))] // There are none.
     pub digits: Option<*const f32>,
@@ -145,11 +148,7 @@ impl Fixed<'_> {
         let b_scales = Shared(a_scales.get().wrapping_add(of_a * m));
         self.scales(exec, self.a, of_a, m, a_scales)?;
         let turned = Matrix { data: self.b.data, row: self.b.column, column: self.b.row };
-        match self.b_scale {
-            // SAFETY: these are all of B's scales.
-            Some(scale) => (0..of_b * n).for_each(|i| unsafe { b_scales.get().add(i).write(scale) }),
-            None => self.scales(exec, turned, of_b, n, b_scales)?,
-        }
+        self.scales(exec, turned, of_b, n, b_scales)?;
         let scratch = Shared(scratch.pointer());
         let (a, b) = (Shared(self.a.data.cast_mut()), Shared(self.b.data.cast_mut()));
         let (a_steps, b_steps) = ((self.a.row, self.a.column), (self.b.row, self.b.column));

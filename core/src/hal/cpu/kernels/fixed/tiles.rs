@@ -14,9 +14,11 @@ use std::marker::PhantomData;
 /// The length of K that is rounded and laid out at a time.
 const DEPTH: usize = 256;
 /// This many products of 24-bit numbers add up exactly in one f64.
-const EXACT: usize = 128;
+pub const EXACT: usize = 128;
 /// x + ROUND − ROUND rounds x to an integer. The lowest bits of x + ROUND are that integer.
-const ROUND: f64 = 6_755_399_441_055_744.0;
+pub const ROUND: f64 = 6_755_399_441_055_744.0;
+/// x + PART − PART rounds x to a multiple of 2²⁶.
+pub const PART: f64 = ROUND * 67_108_864.0;
 /// The most columns of a tile.
 const WIDEST: usize = 32;
 
@@ -235,8 +237,6 @@ impl<D: Doubles, const R: usize, const V: usize> Way for Numbers<D, R, V> {
 
     #[inline(always)]
     unsafe fn multiply(a: *const f64, b: *const f64, depth: usize, of: Precision, high: *mut f64, low: *mut f64) {
-        /// x + PART − PART rounds x to a multiple of 2²⁶.
-        const PART: f64 = ROUND * 67_108_864.0;
         let run = if of == Precision::Fixed24 { EXACT } else { DEPTH };
         let mut start = 0;
         // SAFETY: the operands have `depth` rows of R numbers and of V vectors, and the totals R rows of V vectors.
@@ -341,7 +341,7 @@ impl<S: Simd, const R: usize> Way for Pairs<S, R> {
 
 /// Returns 2^n. n must be such that 2^n is a normal number.
 #[inline(always)]
-fn power(n: i32) -> f64 {
+pub fn power(n: i32) -> f64 {
     f64::from_bits(((1023 + n) as u64) << 52)
 }
 
@@ -351,17 +351,22 @@ fn rounded(high: f64, low: f64, (s, t): (i32, i32)) -> f32 {
     if s == NOT_FINITE || t == NOT_FINITE {
         return NAN;
     }
-    // The sum is rounded to odd first. The second rounding is then as if from the exact sum (see `contract::matrix`).
+    (odd_sum(high, low) as f32 as f64 * power(-s - t)) as f32 + 0.0
+}
+
+/// Returns the sum of both parts, rounded to odd. A second rounding to 24 bits is then as if from the exact sum (see
+/// `contract::matrix`).
+#[inline(always)]
+pub fn odd_sum(high: f64, low: f64) -> f64 {
     let sum = high + low;
     let other = sum - high;
     let error = (high - (sum - other)) + (low - other);
-    let odd = if error != 0.0 && sum.to_bits() & 1 == 0 {
+    if error != 0.0 && sum.to_bits() & 1 == 0 {
         let away = (error > 0.0) == (sum > 0.0);
         f64::from_bits(if away { sum.to_bits() + 1 } else { sum.to_bits() - 1 })
     } else {
         sum
-    };
-    (odd as f32 as f64 * power(-s - t)) as f32 + 0.0
+    }
 }
 
 #[cfg(test)]
