@@ -5,8 +5,8 @@
 mod backend;
 mod draws;
 
-use adead_core::contract::GeluForm;
-use adead_core::{Attrs, Context, DType, Op, Status, Tensor, TensorCacheUse};
+use adead_core::contract::{Activation, GeluForm, Precision};
+use adead_core::{Attrs, Context, DType, MatmulOptions, Op, Status, Tensor, TensorCacheUse};
 use backend::{backend, skip};
 use draws::{Random, draw, plain};
 
@@ -372,4 +372,65 @@ fn pipelines_take_what_is_there() {
     let far_w = ctx.neg(&cpu.neg(&w).unwrap()).unwrap();
     let again = ctx.pipeline().matmul(&far, &far_w).relu().execute().unwrap();
     assert_eq!(again.bytes(), expected.bytes());
+}
+
+/// A GPU packs a matrix's digits, and multiplies with them as with the matrix itself.
+#[test]
+fn digits_stay() {
+    let Some((ctx, id)) = gpu() else { return };
+    let cpu = plain();
+    let half = |x: Tensor| cpu.cast(&x, DType::F16).unwrap();
+    let sizes = [([1, 7], 5, 3), ([2, 40], 100, 129), ([3, 1], 64, 128), ([1, 130], 300, 40)];
+    for (precision, digits) in [(Precision::Fixed24, 3), (Precision::Fixed16, 2)] {
+        let (own, other) = (ctx.with_precision(precision), open(&id).unwrap());
+        for (i, ([batches, m], k, n)) in sizes.into_iter().enumerate() {
+            let (mut a, mut b) = (values(i as u64, &[batches, m, k]), values(9, &[k, n]));
+            if i == 3 {
+                (a, b) = (half(a), half(b));
+            }
+            let c = Some(values(5, &[m, n])).map(|c| if i == 3 { half(c) } else { c });
+            let bias = Some(values(6, &[n])).map(|bias| if i == 3 { half(bias) } else { bias });
+            let turned = cpu.transpose(&b).unwrap();
+            let options = MatmulOptions { precision: Some(precision), ..MatmulOptions::default() };
+            let full = MatmulOptions {
+                alpha: -0.5,
+                beta: 2.0,
+                activation: Activation::Silu,
+                c: c.as_ref(),
+                bias: bias.as_ref(),
+                ..options
+            };
+            let packed = [own.pack(&b, false).unwrap(), own.pack(&turned, true).unwrap()];
+            // On the GPU already.
+            let there = own.pack(&own.mul(&b, &b).unwrap(), false).unwrap();
+            for packed in &packed {
+                assert_eq!(packed.bytes(), n.next_multiple_of(128) * k.next_multiple_of(64) * digits + 4 * n);
+                assert!(format!("{packed:?}").contains(&id), "{packed:?}");
+                for options in [options, full] {
+                    let got = own.matmul_packed(&a, packed, options).unwrap();
+                    assert_eq!(got.places(), [id.as_str()]);
+                    let expected = cpu.matmul_with(&a, &b, options).unwrap();
+                    assert_eq!(got.host_bytes().unwrap(), expected.bytes(), "{precision:?} {m}x{k}x{n}");
+                    let got = ctx.matmul_packed(&a, packed, MatmulOptions { precision: None, ..options }).unwrap();
+                    assert_eq!(got.host_bytes().unwrap(), expected.bytes(), "with another default precision");
+                }
+            }
+            let got = own.matmul_packed(&a, &there, options).unwrap();
+            let expected = cpu.matmul_with(&a, &cpu.mul(&b, &b).unwrap(), options).unwrap();
+            assert_eq!(got.host_bytes().unwrap(), expected.bytes());
+            let wrong = MatmulOptions { precision: Some(Precision::F32), ..options };
+            assert_eq!(status(own.matmul_packed(&a, &packed[0], wrong)), Some(Status::InvalidArgument));
+            let error = other.matmul_packed(&a, &packed[0], options).unwrap_err();
+            assert!(error.to_string().contains("belongs to another context"), "{error}");
+            // The processor can't read them.
+            let error = cpu.matmul_packed(&a, &packed[0], MatmulOptions::default()).unwrap_err();
+            assert_eq!(error.status(), Status::InvalidArgument);
+            assert!(error.to_string().contains(&format!("b was packed for {id} and is used on")), "{error}");
+        }
+        // Nothing to cut.
+        let empty = own.pack(&values(1, &[0, 3]), false).unwrap();
+        let got = own.matmul_packed(&values(1, &[2, 0]), &empty, MatmulOptions::default()).unwrap();
+        assert_eq!(got.to_vec::<f32>().unwrap(), [0.0; 6]);
+        assert_eq!(status(own.pack(&values(1, &[3]), false)), Some(Status::ShapeMismatch));
+    }
 }

@@ -268,6 +268,9 @@ impl Context {
     /// K]` with `trans_b`. f16 and bf16 are widened to f32 here. Products with the packed matrix have the default precision
     /// that the context has now ([`Context::set_precision`]). Packing takes about as long as ten products of one row. Returns
     /// `shape_mismatch` unless b is a matrix, `dtype_mismatch` for integers.
+    ///
+    /// If [`Context::packs_on_gpu`], the GPU keeps the matrix's digits, and products with them run there. Otherwise the processor
+    /// packs, and computes the products.
     pub fn pack(&self, b: &Tensor, trans_b: bool) -> Result<Packed> {
         let dtype = b.dtype();
         if !dtype.computes_as_f32() {
@@ -275,14 +278,36 @@ impl Context {
         }
         let precision = self.precision();
         if dtype == DType::F32 {
-            return self.cpu.pack(&b.view(), dtype, trans_b, precision);
+            return self.pack_f32(b, dtype, trans_b, precision);
         }
         let attrs = Attrs { dtype: Some(DType::F32), ..Attrs::default() };
         let wide = self.run_views(Op::Cast, &attrs, &[Some(b.view())])?;
-        self.cpu.pack(&wide.view(), dtype, trans_b, precision)
+        self.pack_f32(&wide, dtype, trans_b, precision)
+    }
+
+    /// Returns whether [`Context::pack`] makes packed matrices of a GPU: if everything runs on one GPU, and the default precision is one of
+    /// exact integers.
+    pub fn packs_on_gpu(&self) -> bool {
+        self.packer(self.precision()).is_some()
+    }
+
+    /// Returns the GPU that packs matrices for a precision.
+    fn packer(&self, precision: Precision) -> Option<&Slot> {
+        self.dispatcher.forced().and_then(|device| self.gpu(device)).filter(|_| precision != Precision::F32)
+    }
+
+    fn pack_f32(&self, b: &Tensor, dtype: DType, trans_b: bool, precision: Precision) -> Result<Packed> {
+        if let Some(slot) = self.packer(precision)
+            && let Some(packed) = slot.opened()?.pack(b, dtype, trans_b, precision)?
+        {
+            return Ok(packed);
+        }
+        self.cpu.pack(&b.view(), dtype, trans_b, precision)
     }
 }
 
+/// Whether an operand is a packed matrix of the processor's.
 fn is_packed(command: &Command<'_>) -> bool {
-    command.inputs().iter().flatten().any(|view| matches!(view.place(), Place::Packed(_)))
+    let of_host = |place| matches!(place, Place::Packed(packed) if packed.on_device().is_none());
+    command.inputs().iter().flatten().any(|view| of_host(view.place()))
 }

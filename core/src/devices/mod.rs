@@ -5,6 +5,7 @@
 pub(crate) mod guard;
 mod names;
 mod opened;
+mod packing;
 mod residency;
 mod reuse;
 mod running;

@@ -199,6 +199,7 @@ fn is_full(error: &Error) -> bool {
 pub(crate) fn device_of<'a>(command: &Command<'a>) -> Option<&'a str> {
     let on_device = |place| match place {
         Place::Buffer(buffer, _) if buffer.host_pointer().is_none() => Some(buffer.device_name()),
+        Place::Packed(packed) => packed.on_device().map(|memory| memory.device_name()),
         _ => None,
     };
     on_device(command.output().place())
@@ -210,6 +211,7 @@ fn is_off_host(place: Place<'_>) -> bool {
     match place {
         Place::Buffer(buffer, _) => buffer.host_pointer().is_none(),
         Place::Tensor(tensor, _) => tensor.if_on_host().is_none(),
+        Place::Packed(packed) => packed.on_device().is_some(),
         _ => false,
     }
 }

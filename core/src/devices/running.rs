@@ -154,5 +154,9 @@ impl Opened {
 
 /// Returns whether an operand is in the memory of a device, which the host can't address.
 fn is_in_device_memory(place: Place<'_>) -> bool {
-    matches!(place, Place::Buffer(buffer, _) if buffer.host_pointer().is_none())
+    match place {
+        Place::Buffer(buffer, _) => buffer.host_pointer().is_none(),
+        Place::Packed(packed) => packed.on_device().is_some(),
+        _ => false,
+    }
 }

@@ -26,6 +26,7 @@ pub use workers::Workers;
 pub(crate) use workers::copy;
 
 use crate::command::Command;
+use crate::contract::Precision;
 use crate::error::{Result, fail};
 use std::any::Any;
 use std::sync::Arc;
@@ -276,6 +277,25 @@ pub unsafe trait Stream: Send {
     /// nothing either.
     fn submit(&mut self, commands: &mut [Command<'_>]) -> Result<()>;
 
+    /// Returns the bytes of the digits of a matrix `[k, n]`, the right operand of products in exact integers. `None` if the device keeps
+    /// none.
+    fn digits_bytes(&self, _precision: Precision, _sizes: [usize; 2]) -> Option<usize> {
+        None
+    }
+
+    /// Enqueues the cutting of a matrix `[k, n]` of f32 into digits. If it is `transposed`, it lies there as `[n, k]`. `to` has the bytes
+    /// that [`Stream::digits_bytes`] returns.
+    fn cut(
+        &mut self,
+        _from: Slice<'_>,
+        _precision: Precision,
+        _sizes: [usize; 2],
+        _transposed: bool,
+        _to: &dyn Buffer,
+    ) -> Result<()> {
+        fail!(Unsupported, "this device keeps no digits")
+    }
+
     /// Enqueues a user's kernel over workgroups in x, y, z. `buffers` follow the order of the kernel's parameters;
     /// `push` has the bytes of its push constants. `invalid_argument` if the number, sizes or alignments of buffers or
     /// the groups are wrong.
@@ -385,6 +405,15 @@ pub unsafe trait Timestamp: Send + Sync {
 pub unsafe trait Recording: Send + Sync {
     /// Returns itself, for its own backend.
     fn as_any(&self) -> &dyn Any;
+}
+
+/// Returns the error of a buffer that is not in the memory of the device `id`.
+#[cold]
+fn not_there<T>(buffer: &dyn Buffer, id: &str) -> Result<T> {
+    match buffer.device_name() {
+        name if name == id => fail!(InvalidArgument, "a buffer is on {id}, but belongs to another context"),
+        name => fail!(InvalidArgument, "a buffer is on {name}, not on {id}"),
+    }
 }
 
 /// Checks that a slice lies within a buffer.

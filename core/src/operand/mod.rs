@@ -7,8 +7,8 @@ mod turns;
 
 pub use buffer::Buffer;
 pub use meta::Meta;
-pub(crate) use packed::Layout;
 pub use packed::Packed;
+pub(crate) use packed::{Data, Layout};
 pub(crate) use turns::{CpuBuffer, Turns};
 
 use crate::dtype::DType;
@@ -33,6 +33,16 @@ pub enum Place<'a> {
     Tensor(&'a dyn Residence, usize),
     /// Nowhere yet. The result gets its memory where it is computed.
     Nowhere,
+}
+
+impl Place<'_> {
+    /// Returns where a packed matrix is in a device's memory, and any other place as it is.
+    pub(crate) fn in_memory(self) -> Self {
+        match self {
+            Place::Packed(packed) => packed.on_device().map_or(self, |memory| Place::Buffer(memory, 0)),
+            _ => self,
+        }
+    }
 }
 
 /// Where the values of a tensor are: in host memory, on devices, or both.

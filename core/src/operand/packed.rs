@@ -1,23 +1,31 @@
-//! Packed matrices, for repeated products with the same matrix. The CPU device packs and reads them.
+//! Packed matrices, for repeated products with the same matrix. The device that packs one reads it.
 
-use super::Meta;
+use super::{Buffer, Meta};
 use crate::contract::Precision;
 use crate::dtype::DType;
 use crate::isa::Isa;
 use crate::memory::host::HostBuffer;
 use crate::shape::Shape;
 use std::fmt;
+use std::sync::Arc;
 
-/// A right operand of matrix products, `[K, N]`, in the layout that the kernels of one instruction set read.
+/// A right operand of matrix products, `[K, N]`, in the layout that the kernels of one instruction set or of one GPU read.
 ///
 /// `Context::pack` makes it, `Context::matmul_packed` multiplies with it. Its elements take four bytes each, whatever their
-/// dtype; for products in exact integers on AVX-512, as many as they have digits. Columns are rounded up to a multiple of 8, 16 or 32.
-/// It never changes, so threads may share it.
+/// dtype; for products in exact integers on AVX-512 and on GPUs, as many as they have digits. Columns are rounded up to a multiple of
+/// 8, 16 or 32, on GPUs of 128. It never changes, so threads may share it.
 pub struct Packed {
     pub(crate) meta: Meta,
-    pub(crate) isa: Isa,
     pub(crate) layout: Layout,
-    pub(crate) data: HostBuffer,
+    pub(crate) data: Data,
+}
+
+/// Where a packed matrix is.
+pub(crate) enum Data {
+    /// In host memory, for the kernels of an instruction set.
+    Host(Isa, HostBuffer),
+    /// In the memory of a GPU.
+    Device(Arc<dyn Buffer>),
 }
 
 /// How the elements lie in memory.
@@ -28,7 +36,7 @@ pub(crate) enum Layout {
         /// Columns, rounded up to whole panels.
         columns: usize,
     },
-    /// Digits for products of this precision, as the units that multiply bytes read them.
+    /// Digits for products of this precision, as the units that multiply bytes read them. On GPUs, it is the only layout.
     Digits(Precision),
     /// The matrix itself, for products of this precision that cut it: `[N, K]` if it is transposed.
     Plain { precision: Precision, transposed: bool },
@@ -59,13 +67,32 @@ impl Packed {
 
     /// Returns the bytes of memory that it takes.
     pub fn bytes(&self) -> usize {
-        self.data.len()
+        match &self.data {
+            Data::Host(_, memory) => memory.len(),
+            Data::Device(memory) => memory.size(),
+        }
+    }
+
+    /// Returns the memory of the GPU that it is on.
+    pub(crate) fn on_device(&self) -> Option<&dyn Buffer> {
+        match &self.data {
+            Data::Host(..) => None,
+            Data::Device(memory) => Some(&**memory),
+        }
+    }
+
+    /// Returns what its layout is for: the name of an instruction set or of a GPU.
+    pub(crate) fn home(&self) -> &str {
+        match &self.data {
+            Data::Host(isa, _) => isa.name(),
+            Data::Device(memory) => memory.device_name(),
+        }
     }
 }
 
 impl fmt::Debug for Packed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Packed({:?}, {}, ", self.meta, self.isa.name())?;
+        write!(f, "Packed({:?}, {}, ", self.meta, self.home())?;
         if self.precision() != Precision::F32 {
             write!(f, "{}, ", self.precision().name())?;
         }

@@ -5,7 +5,8 @@ use adead_core::contract::{Activation, Precision};
 use adead_core::{Attrs, Context, Error, Op, Packed, Result, Status, Tensor, View};
 use std::sync::Arc;
 
-/// Computes `x·Wᵀ + bias` for x of `[…, inputs]`. The weight is prepared once: packed if only the CPU computes, else transposed.
+/// Computes `x·Wᵀ + bias` for x of `[…, inputs]`. The weight is prepared once: packed if only the CPU computes, or one GPU in exact
+/// integers, else transposed.
 /// Products have the context's default precision at the time when the layer is made ([`Context::set_precision`]).
 #[derive(Clone)]
 pub struct Linear {
@@ -46,7 +47,7 @@ impl Linear {
             let text = format!("linear: the bias is {} and the weight {}", bias.shape(), weight.shape());
             return Err(Error::new(Status::ShapeMismatch, text));
         }
-        let matrix = match context.is_host_only() {
+        let matrix = match context.is_host_only() || context.packs_on_gpu() {
             true => Matrix::Packed(Arc::new(context.pack(weight, true)?)),
             false => Matrix::Plain(placed(context, &context.transpose(weight)?)?),
         };

@@ -6,7 +6,7 @@ use crate::dtype::DType;
 use crate::error::{Result, fail};
 use crate::isa::Isa;
 use crate::memory::host::HostBuffer;
-use crate::operand::{Layout, Meta, Packed, View};
+use crate::operand::{Data, Layout, Meta, Packed, View};
 use crate::shape::Shape;
 
 impl Packed {
@@ -41,17 +41,16 @@ impl Packed {
                     _ => to.cast::<f32>().copy_from_nonoverlapping(from, k * n),
                 }
             }
-            return Ok(Packed { meta, isa: exec.isa, layout, data });
+            return Ok(Packed { meta, layout, data: Data::Host(exec.isa, data) });
         }
         let columns = n.next_multiple_of(panel_width(exec.isa));
         let Some(size) = columns.checked_mul(k).and_then(|values| values.checked_mul(size_of::<f32>())) else {
             fail!(OutOfMemory, "pack: {shape} in panels of {columns} columns is more than any process can address");
         };
-        let packed =
-            Packed { meta, isa: exec.isa, layout: Layout::Panels { columns }, data: HostBuffer::uninitialised(size)? };
+        let data = HostBuffer::uninitialised(size)?;
         // SAFETY: the buffer holds k rows of whole panels, and nothing else uses it yet.
-        unsafe { exec.pack(from, k, n, transposed, packed.data.pointer().as_ptr().cast()) }?;
-        Ok(packed)
+        unsafe { exec.pack(from, k, n, transposed, data.pointer().as_ptr().cast()) }?;
+        Ok(Packed { meta, layout: Layout::Panels { columns }, data: Data::Host(exec.isa, data) })
     }
 
     /// Returns the panels from a column on, at which a panel must start. There are none for other products than those in f32.
@@ -60,15 +59,18 @@ impl Packed {
         Panels { data: self.elements(), columns, first }
     }
 
-    /// Returns what it holds.
+    /// Returns what it holds. On a processor, `fits` must have said that it does.
     pub(super) fn elements(&self) -> *const f32 {
-        self.data.pointer().as_ptr().cast_const().cast()
+        match &self.data {
+            Data::Host(_, memory) => memory.pointer().as_ptr().cast_const().cast(),
+            Data::Device(_) => std::ptr::null(),
+        }
     }
 
     /// Returns an error unless the layout is that of the instruction set.
     pub(super) fn fits(&self, isa: Isa) -> Result<()> {
-        if self.isa != isa {
-            let (own, used) = (self.isa.name(), isa.name());
+        if !matches!(self.data, Data::Host(own, _) if own == isa) {
+            let (own, used) = (self.home(), isa.name());
             fail!(InvalidArgument, "matmul: b was packed for {own} and is used on {used}; pack it in this context");
         }
         Ok(())

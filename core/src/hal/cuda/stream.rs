@@ -12,9 +12,13 @@ use super::scratch::Scratch;
 use super::shared::{Entered, Shared};
 use super::user::UserKernel;
 use crate::command::Command;
+use crate::contract::Precision;
 use crate::error::{Result, fail};
-use crate::hal::lowering::{self, Explain, Kernels};
-use crate::hal::{Buffer, Download, Event, Kernel, Priority, Recording, Slice, Stream, Timestamp, check_slice};
+use crate::hal::lowering::{self, Encoder, Explain, Kernels};
+use crate::hal::{
+    Buffer, Download, Event, Kernel, Priority, Recording, Slice, Stream, Timestamp, check_slice, not_there,
+};
+use crate::operand::Place;
 use std::collections::VecDeque;
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr;
@@ -183,6 +187,32 @@ unsafe impl Stream for CudaStream {
             rest = &rest[done..];
         }
         Ok(())
+    }
+
+    fn digits_bytes(&self, precision: Precision, sizes: [usize; 2]) -> Option<usize> {
+        lowering::digits_bytes(precision, sizes)
+    }
+
+    fn cut(
+        &mut self,
+        from: Slice<'_>,
+        precision: Precision,
+        sizes: [usize; 2],
+        transposed: bool,
+        to: &dyn Buffer,
+    ) -> Result<()> {
+        check_slice("cut", from.buffer.size(), from.offset, from.bytes)?;
+        let needed = (4 * sizes[0] * sizes[1], lowering::digits_bytes(precision, sizes));
+        if (from.bytes, Some(to.size())) != needed {
+            fail!(InvalidArgument, "cut: {} bytes to {}; it must be {needed:?}", from.bytes, to.size());
+        }
+        let entered = self.shared.enter()?;
+        self.scratch.next();
+        let mut encoder = CudaEncoder::new(self);
+        let at = [encoder.address(Place::Buffer(from.buffer, from.offset))?, encoder.address(Place::Buffer(to, 0))?];
+        lowering::cut_matrix(&mut encoder, precision, sizes, transposed, at)?;
+        encoder.commit(&entered)?;
+        self.close_if_full()
     }
 
     fn dispatch(&mut self, kernel: &dyn Kernel, buffers: &[Slice<'_>], push: &[u8], groups: [u32; 3]) -> Result<()> {
@@ -394,6 +424,6 @@ pub fn peer_of<'a>(buffer: &'a dyn Buffer, shared: &Arc<Shared>) -> Option<&'a A
 pub fn of_device<'a>(buffer: &'a dyn Buffer, shared: &Arc<Shared>) -> Result<&'a Arc<Allocation>> {
     match buffer.as_any().downcast_ref::<CudaBuffer>() {
         Some(buffer) if buffer.memory.is_of(shared) => Ok(&buffer.memory),
-        _ => fail!(InvalidArgument, "a buffer is on {}, not on {}", buffer.device_name(), shared.id()),
+        _ => not_there(buffer, shared.id()),
     }
 }

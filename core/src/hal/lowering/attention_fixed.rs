@@ -183,6 +183,7 @@ impl Fixed {
             batches: matrices,
             a: contiguous(self.q + 4 * first * width as u64, rows, matrices, width),
             b: contiguous(0, keys, matrices, width),
+            b_digits: None,
             c: 0,
             bias: 0,
             y: room.scores,

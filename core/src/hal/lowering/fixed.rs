@@ -48,6 +48,8 @@ pub struct Products {
     pub batches: u32,
     pub a: Operand,
     pub b: Operand,
+    /// B's digits, if it has been cut: it is not read then.
+    pub b_digits: Option<Digits>,
     pub c: u64,
     pub bias: u64,
     pub y: u64,
@@ -80,6 +82,11 @@ pub struct Digits {
 
 impl Digits {
     const NONE: Digits = Digits { planes: 0, scales: 0 };
+
+    /// Returns those of a matrix B of sizes `[k, n]`, which [`cut_matrix`] has cut.
+    pub fn at(address: u64, precision: Precision, [k, n]: [u32; 2]) -> Digits {
+        Digits { planes: address, scales: address + planes_bytes(precision, [k as usize, n as usize]) as u64 }
+    }
 
     /// Returns those from a matrix on.
     pub fn from(self, operand: &Operand, precision: Precision, k: u32, matrix: u32) -> Digits {
@@ -163,6 +170,32 @@ impl Cutting<'_> {
     }
 }
 
+/// Returns the bytes of the planes of a matrix `[k, n]`.
+fn planes_bytes(precision: Precision, [k, n]: [usize; 2]) -> usize {
+    n.next_multiple_of(LINES as usize) * k.next_multiple_of(DEPTH as usize) * precision.digits() as usize
+}
+
+/// Returns the bytes of the digits and scales of a matrix `[k, n]`. `None` if it is empty or too large for one kernel.
+pub fn digits_bytes(precision: Precision, [k, n]: [usize; 2]) -> Option<usize> {
+    let fits = k > 0 && n > 0 && k.checked_mul(n)? <= super::MOST;
+    let bytes = planes_bytes(precision, [k, n]);
+    (fits && bytes / 16 <= u32::MAX as usize).then(|| bytes + 4 * n)
+}
+
+/// Encodes the cutting of a matrix `[k, n]` at `from`, which lies there as `[n, k]` if it is `transposed`.
+pub fn cut_matrix(
+    encoder: &mut dyn Encoder,
+    precision: Precision,
+    [k, n]: [usize; 2],
+    transposed: bool,
+    [from, to]: [u64; 2],
+) -> Result<()> {
+    let (k, n) = (k as u32, n as u32);
+    let (line_step, k_step) = if transposed { (k, 1) } else { (1, n) };
+    let operand = Operand { address: from, lines: n, matrices: 1, line_step, k_step };
+    cut_one(encoder, precision, k, &operand, Digits::at(to, precision, [k, n]))
+}
+
 /// Encodes the cutting of one operand.
 pub fn cut_one(encoder: &mut dyn Encoder, precision: Precision, k: u32, operand: &Operand, to: Digits) -> Result<()> {
     let (operands, digits) = ([operand, &Operand::NONE], [to, Digits::NONE]);
@@ -209,8 +242,18 @@ fn cut(encoder: &mut dyn Encoder, cutting: Cutting<'_>) -> Result<()> {
 pub fn encode(encoder: &mut dyn Encoder, products: &Products) -> Result<()> {
     let Products { precision, m, n, k, batches, activation, .. } = *products;
     let operands = [&products.a, &products.b];
-    let digits = [operands[0].room(encoder, precision, k)?, operands[1].room(encoder, precision, k)?];
-    cut(encoder, Cutting { precision, k, operands, digits, given: false })?;
+    let a = operands[0].room(encoder, precision, k)?;
+    let digits = match products.b_digits {
+        Some(b) => {
+            cut_one(encoder, precision, k, operands[0], a)?;
+            [a, b]
+        }
+        None => {
+            let digits = [a, operands[1].room(encoder, precision, k)?];
+            cut(encoder, Cutting { precision, k, operands, digits, given: false })?;
+            digits
+        }
+    };
     multiply(encoder, products, digits)?;
     match activation {
         Activation::None | Activation::Relu => Ok(()),

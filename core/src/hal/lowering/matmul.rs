@@ -5,6 +5,7 @@ use super::{Call, elementwise, fixed, moves, pitch_of};
 use super::{Encoder, Kernels, Operand, Push};
 use crate::contract::{Activation, K_BLOCK, Precision};
 use crate::error::{Error, Result, Status, fail};
+use crate::operand::{Packed, Place};
 use crate::ops::{FfnPlan, MatmulPlan, ffn_activation};
 use smallvec::SmallVec;
 
@@ -60,7 +61,12 @@ pub fn matmul(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()> {
         trans_a: attrs.trans_a,
         trans_b: attrs.trans_b,
     };
-    let fixed = attrs.precision() != Precision::F32 && sizes.k > 0;
+    let packed = match call.views[1].map(|view| view.place()) {
+        Some(Place::Packed(packed)) => Some(packed),
+        _ => None,
+    };
+    let precision = packed.map_or(attrs.precision(), Packed::precision);
+    let fixed = precision != Precision::F32 && sizes.k > 0;
     let mut axes = SmallVec::new();
     // Matrices that are all multiplied by one B form the rows of one matrix.
     if plan.shares_b() && !attrs.trans_a && (c.is_none() || plan.c_follows(&strides, plan.m)) {
@@ -90,13 +96,14 @@ pub fn matmul(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()> {
             k_step: if along { 1 } else { lines },
         };
         let products = fixed::Products {
-            precision: attrs.precision(),
+            precision,
             m,
             n,
             k,
             batches,
             a: operand(&a, m, !trans_a),
             b: operand(&b, n, trans_b),
+            b_digits: packed.map(|_| fixed::Digits::at(b.address, precision, [k, n])),
             c: c.map_or(0, |c| c.address),
             bias: call.address(3),
             y: call.output.address,
@@ -215,6 +222,7 @@ impl Product {
             batches: 1,
             a: fixed::Operand { address: a, lines: m, matrices: 1, line_step: k, k_step: 1 },
             b: fixed::Operand { address: b, lines: n, matrices: 1, line_step: 1, k_step: n },
+            b_digits: None,
             c: 0,
             bias,
             y,

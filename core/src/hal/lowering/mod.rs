@@ -34,6 +34,7 @@ mod topk;
 #[cfg(feature = "cuda")]
 pub use cumsum::CUMSUM;
 pub use encoder::{Encoder, Explain, Kernels, Limits, PUSH_BYTES, Push};
+pub use fixed::{cut_matrix, digits_bytes};
 #[cfg(feature = "cuda")]
 pub use normalise::SOFTMAX as SOFTMAX_ROWS;
 #[cfg(feature = "cuda")]
@@ -48,7 +49,7 @@ pub use topk::{MERGE as TOPK_MERGE, SORT as TOPK_SORT};
 use crate::command::Command;
 use crate::dtype::DType;
 use crate::error::{Result, fail};
-use crate::operand::{Meta, View};
+use crate::operand::{Meta, Place, View};
 use crate::ops::{Attrs, Binary, Op, Reduction, Unary, table};
 use crate::shape::Shape;
 use smallvec::SmallVec;
@@ -92,7 +93,7 @@ impl<'a> Call<'a> {
         let mut inputs = SmallVec::new();
         for view in views.iter() {
             inputs.push(match view {
-                Some(view) => Some(Operand::new(encoder.address(view.place())?, view.meta())),
+                Some(view) => Some(Operand::new(encoder.address(view.place().in_memory())?, view.meta())),
                 None => None,
             });
         }
@@ -189,8 +190,13 @@ fn single(encoder: &mut dyn Encoder, command: &Command<'_>) -> Result<()> {
     if moves || !stored.is_half() {
         return run(encoder, op, &call);
     }
-    for input in call.inputs.iter_mut().flatten() {
-        *input = widened(encoder, *input)?;
+    for (input, view) in call.inputs.iter_mut().zip(call.views) {
+        // What is packed was widened then.
+        if let (Some(input), Some(view)) = (input, view)
+            && !matches!(view.place(), Place::Packed(_))
+        {
+            *input = widened(encoder, *input)?;
+        }
     }
     // Indices and bools need no narrowing.
     if !output.dtype.is_float() {

@@ -108,7 +108,7 @@ impl VulkanEncoder<'_> {
     }
 
     fn use_of(&mut self, place: Place<'_>, meta: &Meta, writes: bool) -> Result<()> {
-        let Place::Buffer(buffer, offset) = place else {
+        let Place::Buffer(buffer, offset) = place.in_memory() else {
             fail!(Internal, "an operand of an encoded command is not on the device");
         };
         let memory = of_device(buffer, &self.recorder.shared)?;

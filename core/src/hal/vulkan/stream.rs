@@ -14,10 +14,11 @@ use super::transfer::lane_of;
 use super::user::UserKernel;
 use super::{VulkanBuffer, VulkanRecording};
 use crate::command::Command;
+use crate::contract::Precision;
 use crate::error::{Result, fail};
 use crate::fpenv::DefaultEnvironment;
 use crate::hal::lowering::{self, Encoder};
-use crate::hal::{Buffer, Download, Event, Kernel, Recording, Slice, Stream, Timestamp, check_slice};
+use crate::hal::{Buffer, Download, Event, Kernel, Recording, Slice, Stream, Timestamp, check_slice, not_there};
 use crate::operand::Place;
 use ash::vk;
 use std::collections::VecDeque;
@@ -216,6 +217,30 @@ unsafe impl Stream for VulkanStream {
         Ok(())
     }
 
+    fn digits_bytes(&self, precision: Precision, sizes: [usize; 2]) -> Option<usize> {
+        lowering::digits_bytes(precision, sizes)
+    }
+
+    fn cut(
+        &mut self,
+        from: Slice<'_>,
+        precision: Precision,
+        sizes: [usize; 2],
+        transposed: bool,
+        to: &dyn Buffer,
+    ) -> Result<()> {
+        check_slice("cut", from.buffer.size(), from.offset, from.bytes)?;
+        let needed = (4 * sizes[0] * sizes[1], lowering::digits_bytes(precision, sizes));
+        if (from.bytes, Some(to.size())) != needed {
+            fail!(InvalidArgument, "cut: {} bytes to {}; it must be {needed:?}", from.bytes, to.size());
+        }
+        self.encode(|encoder| {
+            let at =
+                [encoder.address(Place::Buffer(from.buffer, from.offset))?, encoder.address(Place::Buffer(to, 0))?];
+            lowering::cut_matrix(encoder, precision, sizes, transposed, at)
+        })
+    }
+
     fn dispatch(&mut self, kernel: &dyn Kernel, buffers: &[Slice<'_>], push: &[u8], groups: [u32; 3]) -> Result<()> {
         let Some(kernel) = kernel.as_any().downcast_ref::<UserKernel>() else {
             fail!(InvalidArgument, "the kernel '{}' was not built for {}", kernel.name(), self.shared.info.id);
@@ -375,6 +400,6 @@ impl Drop for VulkanStream {
 pub fn of_device<'a>(buffer: &'a dyn Buffer, shared: &Arc<Shared>) -> Result<&'a Arc<Allocation>> {
     match buffer.as_any().downcast_ref::<VulkanBuffer>() {
         Some(buffer) if buffer.memory.is_of(shared) => Ok(&buffer.memory),
-        _ => fail!(InvalidArgument, "a buffer is on {}, not on {}", buffer.device_name(), shared.info.id),
+        _ => not_there(buffer, &shared.info.id),
     }
 }
