@@ -877,7 +877,7 @@ typedef struct {
   int32_t causal;
   /// The factor of the scores; 0 means 1/sqrt(D).
   float scale;
-  /// The precision, one of `ADEAD_PRECISION_...`. `ADEAD_PRECISION_DEFAULT` is `f32`, whatever the context's default is.
+  /// The precision, one of `ADEAD_PRECISION_...`. `ADEAD_PRECISION_DEFAULT` is the context's default precision.
   adead_precision precision;
 } adead_attention_options;
 
@@ -2152,7 +2152,8 @@ adead_status adead_tensor_dequantize(const adead_context *context,
 /// the packed matrix have the default precision that the context has now (`adead_context_set_precision`). A product
 /// with another precision is `invalid_argument`. For f32 the packed matrix takes four bytes per element, with columns
 /// rounded up to a multiple of 8, 16 or 32. The caller may destroy b. The packed matrix suits only the context's
-/// instruction set. `shape_mismatch` unless b has two dimensions, `dtype_mismatch` for integers.
+/// instruction set. If the context runs everything on one GPU, for products in exact integers the GPU keeps the matrix's
+/// digits, and only this context and those made from it can use the packed matrix. `shape_mismatch` unless b has two dimensions, `dtype_mismatch` for integers.
 ADEAD_API
 adead_status adead_packed_create(const adead_context *context,
                                  const adead_tensor *b,
@@ -2174,7 +2175,7 @@ ADEAD_API adead_status adead_packed_bytes(const adead_packed *packed, size_t *ou
 
 /// Multiplies a by a packed b. The result equals that of `adead_tensor_matmul`, without the time for packing. a is
 /// `[..., M, K]` of b's dtype, the result `[..., M, N]`. `options` may be NULL, and its `trans_b` must be 0.
-/// `invalid_argument` if b was packed for another instruction set than the context's.
+/// `invalid_argument` if b was packed for another instruction set than the context's, or on another context's GPU.
 ADEAD_API
 adead_status adead_packed_matmul(const adead_context *context,
                                  const adead_tensor *a,

@@ -15,7 +15,8 @@ pub struct adead_packed(Packed);
 /// the packed matrix have the default precision that the context has now (`adead_context_set_precision`). A product
 /// with another precision is `invalid_argument`. For f32 the packed matrix takes four bytes per element, with columns
 /// rounded up to a multiple of 8, 16 or 32. The caller may destroy b. The packed matrix suits only the context's
-/// instruction set. `shape_mismatch` unless b has two dimensions, `dtype_mismatch` for integers.
+/// instruction set. If the context runs everything on one GPU, for products in exact integers the GPU keeps the matrix's
+/// digits, and only this context and those made from it can use the packed matrix. `shape_mismatch` unless b has two dimensions, `dtype_mismatch` for integers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_packed_create(
     context: *const adead_context,
@@ -61,7 +62,7 @@ pub unsafe extern "C" fn adead_packed_bytes(packed: *const adead_packed, out: *m
 
 /// Multiplies a by a packed b. The result equals that of `adead_tensor_matmul`, without the time for packing. a is
 /// `[…, M, K]` of b's dtype, the result `[…, M, N]`. `options` may be NULL, and its `trans_b` must be 0.
-/// `invalid_argument` if b was packed for another instruction set than the context's.
+/// `invalid_argument` if b was packed for another instruction set than the context's, or on another context's GPU.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn adead_packed_matmul(
     context: *const adead_context,

@@ -281,6 +281,7 @@ impl Context {
 
     /// Packs a matrix for repeated products, as b of `matmulPacked`. Its shape is `[K, N]`, or `[N, K]` with `transB`. Products
     /// with it have the default precision that the context has now. A product with another `precision` is `invalid_argument`.
+    /// If the context runs everything on one GPU and computes in exact integers, the GPU keeps the matrix's digits.
     #[napi(ts_args_type = "b: Tensor, transB?: boolean")]
     pub fn pack(&self, env: Env, b: Value, trans_b: Option<Flag>) -> napi::Result<Packed> {
         let packed = guard(env, || self.inner.pack(&b.0, trans_b.is_some_and(|flag| flag.0)))?;

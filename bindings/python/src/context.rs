@@ -126,7 +126,8 @@ impl PyContext {
     }
 
     /// Packs a matrix for many matmuls that have it as b. Products with it have the default precision that the context has now. A product
-    /// of another precision raises InvalidArgumentError.
+    /// of another precision raises InvalidArgumentError. If the context runs everything on one GPU and computes in exact integers, the GPU
+    /// keeps the matrix's digits.
     #[pyo3(signature = (b, trans_b=None))]
     fn pack(&self, py: Python<'_>, b: &Bound<'_, PyAny>, trans_b: Option<&Bound<'_, PyAny>>) -> Result<PyPacked> {
         let mut attrs = Attrs::default();

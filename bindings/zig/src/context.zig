@@ -212,7 +212,8 @@ pub const Context = struct {
     }
 
     /// Packs a matrix for many multiplications: b is [K, N], or [N, K] if `trans_b`. Products with it have the default
-    /// precision that the context has now.
+    /// precision that the context has now. If the context runs everything on one GPU and computes in exact integers, the
+    /// GPU keeps the matrix's digits.
     pub fn pack(self: Context, b: Tensor, trans_b: bool) Error!Packed {
         return call.made(Packed, c.adead_packed_create, .{ self.handle, b.handle, @intFromBool(trans_b) });
     }

@@ -293,10 +293,14 @@ impl Context {
 
     /// Returns the GPU that packs matrices for a precision.
     fn packer(&self, precision: Precision) -> Option<&Slot> {
+        if !cfg!(feature = "integers") {
+            return None;
+        }
         self.dispatcher.forced().and_then(|device| self.gpu(device)).filter(|_| precision != Precision::F32)
     }
 
     fn pack_f32(&self, b: &Tensor, dtype: DType, trans_b: bool, precision: Precision) -> Result<Packed> {
+        #[cfg(feature = "integers")]
         if let Some(slot) = self.packer(precision)
             && let Some(packed) = slot.opened()?.pack(b, dtype, trans_b, precision)?
         {

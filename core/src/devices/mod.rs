@@ -5,6 +5,7 @@
 pub(crate) mod guard;
 mod names;
 mod opened;
+#[cfg(feature = "integers")]
 mod packing;
 mod residency;
 mod reuse;

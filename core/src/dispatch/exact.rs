@@ -13,22 +13,31 @@ pub struct Exact {
     /// The rates of products.
     pub gflops: [f64; 2],
     /// The unit and the rates of attention, with all that is between its products.
+    #[cfg(feature = "integers")]
     pub attention: (&'static str, [f64; 2]),
 }
 
 impl Exact {
+    /// Returns the unit and the rates for a family.
+    fn of(&self, family: Family) -> (&'static str, [f64; 2]) {
+        match family {
+            #[cfg(feature = "integers")]
+            Family::Attention => self.attention,
+            _ => (self.unit, self.gflops),
+        }
+    }
+
     /// Returns the unit for a family.
     pub fn unit_of(&self, family: Family) -> &'static str {
-        if family == Family::Attention { self.attention.0 } else { self.unit }
+        self.of(family).0
     }
 
     /// Returns a family's rate for a precision. `None` for f32.
     pub fn rate_of(&self, family: Family, precision: Precision) -> Option<f64> {
-        let rates = if family == Family::Attention { self.attention.1 } else { self.gflops };
         match precision {
             Precision::F32 => None,
-            Precision::Fixed24 => Some(rates[0]),
-            Precision::Fixed16 => Some(rates[1]),
+            Precision::Fixed24 => Some(self.of(family).1[0]),
+            Precision::Fixed16 => Some(self.of(family).1[1]),
         }
     }
 
@@ -44,14 +53,21 @@ impl Exact {
             (_, Isa::Neon) => [5.0, 5.0],
             (_, Isa::Portable) => [0.5, 0.5],
         };
-        // Attention's kernel multiplies in f64.
-        let attention = match isa {
-            Isa::Avx512 => 30.0,
-            Isa::Avx2 => 15.0,
-            Isa::Sse2 | Isa::Neon => 3.0,
-            Isa::Portable => 0.3,
-        };
-        Exact { unit, gflops: each.map(|each| each * cycles), attention: ("f64", [attention * cycles; 2]) }
+        Exact {
+            unit,
+            gflops: each.map(|each| each * cycles),
+            // In f64.
+            #[cfg(feature = "integers")]
+            attention: (
+                "f64",
+                [match isa {
+                    Isa::Avx512 => 30.0,
+                    Isa::Avx2 => 15.0,
+                    Isa::Sse2 | Isa::Neon => 3.0,
+                    Isa::Portable => 0.3,
+                } * cycles; 2],
+            ),
+        }
     }
 
     /// The unit and rates of a GPU of an architecture, such as `sm_90`. `f32` is the rate of its f32 products.
@@ -66,9 +82,13 @@ impl Exact {
             // Every GPU has these.
             _ => ("32-bit integers", [0.2, 0.33]),
         };
-        // Measured on an H200. Attention's kernel is not one for warpgroups, and computes and cuts weights between its products.
-        let of_attention = if unit == "wgmma" { "mma.sync" } else { unit };
         let gflops = times.map(|times| times * f32);
-        Exact { unit, gflops, attention: (of_attention, gflops.map(|rate| 0.35 * rate)) }
+        Exact {
+            unit,
+            gflops,
+            // Measured on an H200. Its kernel is not one for warpgroups, and computes and cuts weights between its products.
+            #[cfg(feature = "integers")]
+            attention: (if unit == "wgmma" { "mma.sync" } else { unit }, gflops.map(|rate| 0.35 * rate)),
+        }
     }
 }

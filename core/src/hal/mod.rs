@@ -26,8 +26,9 @@ pub use workers::Workers;
 pub(crate) use workers::copy;
 
 use crate::command::Command;
+#[cfg(feature = "integers")]
 use crate::contract::Precision;
-use crate::error::{Result, fail};
+use crate::error::{Error, Result, Status, fail};
 use std::any::Any;
 use std::sync::Arc;
 
@@ -279,12 +280,14 @@ pub unsafe trait Stream: Send {
 
     /// Returns the bytes of the digits of a matrix `[k, n]`, the right operand of products in exact integers. `None` if the device keeps
     /// none.
+    #[cfg(feature = "integers")]
     fn digits_bytes(&self, _precision: Precision, _sizes: [usize; 2]) -> Option<usize> {
         None
     }
 
     /// Enqueues the cutting of a matrix `[k, n]` of f32 into digits. If it is `transposed`, it lies there as `[n, k]`. `to` has the bytes
     /// that [`Stream::digits_bytes`] returns.
+    #[cfg(feature = "integers")]
     fn cut(
         &mut self,
         _from: Slice<'_>,
@@ -409,11 +412,9 @@ pub unsafe trait Recording: Send + Sync {
 
 /// Returns the error of a buffer that is not in the memory of the device `id`.
 #[cold]
-fn not_there<T>(buffer: &dyn Buffer, id: &str) -> Result<T> {
-    match buffer.device_name() {
-        name if name == id => fail!(InvalidArgument, "a buffer is on {id}, but belongs to another context"),
-        name => fail!(InvalidArgument, "a buffer is on {name}, not on {id}"),
-    }
+fn not_there(buffer: &dyn Buffer, id: &str) -> Error {
+    let text = format!("a buffer is on {}, not on {id} as this context opened it", buffer.device_name());
+    Error::new(Status::InvalidArgument, text)
 }
 
 /// Checks that a slice lies within a buffer.

@@ -7,6 +7,7 @@ use crate::isa::Isa;
 use crate::memory::host::HostBuffer;
 use crate::shape::Shape;
 use std::fmt;
+#[cfg(feature = "integers")]
 use std::sync::Arc;
 
 /// A right operand of matrix products, `[K, N]`, in the layout that the kernels of one instruction set or of one GPU read.
@@ -25,6 +26,7 @@ pub(crate) enum Data {
     /// In host memory, for the kernels of an instruction set.
     Host(Isa, HostBuffer),
     /// In the memory of a GPU.
+    #[cfg(feature = "integers")]
     Device(Arc<dyn Buffer>),
 }
 
@@ -69,6 +71,7 @@ impl Packed {
     pub fn bytes(&self) -> usize {
         match &self.data {
             Data::Host(_, memory) => memory.len(),
+            #[cfg(feature = "integers")]
             Data::Device(memory) => memory.size(),
         }
     }
@@ -77,6 +80,7 @@ impl Packed {
     pub(crate) fn on_device(&self) -> Option<&dyn Buffer> {
         match &self.data {
             Data::Host(..) => None,
+            #[cfg(feature = "integers")]
             Data::Device(memory) => Some(&**memory),
         }
     }
@@ -85,6 +89,7 @@ impl Packed {
     pub(crate) fn home(&self) -> &str {
         match &self.data {
             Data::Host(isa, _) => isa.name(),
+            #[cfg(feature = "integers")]
             Data::Device(memory) => memory.device_name(),
         }
     }

@@ -63,6 +63,7 @@ impl Packed {
     pub(super) fn elements(&self) -> *const f32 {
         match &self.data {
             Data::Host(_, memory) => memory.pointer().as_ptr().cast_const().cast(),
+            #[cfg(feature = "integers")]
             Data::Device(_) => std::ptr::null(),
         }
     }

@@ -12,12 +12,16 @@ use super::scratch::Scratch;
 use super::shared::{Entered, Shared};
 use super::user::UserKernel;
 use crate::command::Command;
+#[cfg(feature = "integers")]
 use crate::contract::Precision;
 use crate::error::{Result, fail};
-use crate::hal::lowering::{self, Encoder, Explain, Kernels};
+#[cfg(feature = "integers")]
+use crate::hal::lowering::Encoder;
+use crate::hal::lowering::{self, Explain, Kernels};
 use crate::hal::{
     Buffer, Download, Event, Kernel, Priority, Recording, Slice, Stream, Timestamp, check_slice, not_there,
 };
+#[cfg(feature = "integers")]
 use crate::operand::Place;
 use std::collections::VecDeque;
 use std::ffi::{CStr, c_char, c_void};
@@ -189,10 +193,12 @@ unsafe impl Stream for CudaStream {
         Ok(())
     }
 
+    #[cfg(feature = "integers")]
     fn digits_bytes(&self, precision: Precision, sizes: [usize; 2]) -> Option<usize> {
         lowering::digits_bytes(precision, sizes)
     }
 
+    #[cfg(feature = "integers")]
     fn cut(
         &mut self,
         from: Slice<'_>,
@@ -424,6 +430,6 @@ pub fn peer_of<'a>(buffer: &'a dyn Buffer, shared: &Arc<Shared>) -> Option<&'a A
 pub fn of_device<'a>(buffer: &'a dyn Buffer, shared: &Arc<Shared>) -> Result<&'a Arc<Allocation>> {
     match buffer.as_any().downcast_ref::<CudaBuffer>() {
         Some(buffer) if buffer.memory.is_of(shared) => Ok(&buffer.memory),
-        _ => not_there(buffer, shared.id()),
+        _ => Err(not_there(buffer, shared.id())),
     }
 }

@@ -175,6 +175,7 @@ fn planes_bytes(precision: Precision, [k, n]: [usize; 2]) -> usize {
     n.next_multiple_of(LINES as usize) * k.next_multiple_of(DEPTH as usize) * precision.digits() as usize
 }
 
+#[cfg(feature = "integers")]
 /// Returns the bytes of the digits and scales of a matrix `[k, n]`. `None` if it is empty or too large for one kernel.
 pub fn digits_bytes(precision: Precision, [k, n]: [usize; 2]) -> Option<usize> {
     let fits = k > 0 && n > 0 && k.checked_mul(n)? <= super::MOST;
@@ -182,6 +183,7 @@ pub fn digits_bytes(precision: Precision, [k, n]: [usize; 2]) -> Option<usize> {
     (fits && bytes / 16 <= u32::MAX as usize).then(|| bytes + 4 * n)
 }
 
+#[cfg(feature = "integers")]
 /// Encodes the cutting of a matrix `[k, n]` at `from`, which lies there as `[n, k]` if it is `transposed`.
 pub fn cut_matrix(
     encoder: &mut dyn Encoder,
@@ -244,11 +246,11 @@ pub fn encode(encoder: &mut dyn Encoder, products: &Products) -> Result<()> {
     let operands = [&products.a, &products.b];
     let a = operands[0].room(encoder, precision, k)?;
     let digits = match products.b_digits {
-        Some(b) => {
+        Some(b) if cfg!(feature = "integers") => {
             cut_one(encoder, precision, k, operands[0], a)?;
             [a, b]
         }
-        None => {
+        _ => {
             let digits = [a, operands[1].room(encoder, precision, k)?];
             cut(encoder, Cutting { precision, k, operands, digits, given: false })?;
             digits

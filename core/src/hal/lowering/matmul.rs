@@ -62,7 +62,7 @@ pub fn matmul(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()> {
         trans_b: attrs.trans_b,
     };
     let packed = match call.views[1].map(|view| view.place()) {
-        Some(Place::Packed(packed)) => Some(packed),
+        Some(Place::Packed(packed)) if cfg!(feature = "integers") => Some(packed),
         _ => None,
     };
     let precision = packed.map_or(attrs.precision(), Packed::precision);

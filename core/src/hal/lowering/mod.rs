@@ -34,6 +34,7 @@ mod topk;
 #[cfg(feature = "cuda")]
 pub use cumsum::CUMSUM;
 pub use encoder::{Encoder, Explain, Kernels, Limits, PUSH_BYTES, Push};
+#[cfg(feature = "integers")]
 pub use fixed::{cut_matrix, digits_bytes};
 #[cfg(feature = "cuda")]
 pub use normalise::SOFTMAX as SOFTMAX_ROWS;
@@ -193,7 +194,7 @@ fn single(encoder: &mut dyn Encoder, command: &Command<'_>) -> Result<()> {
     for (input, view) in call.inputs.iter_mut().zip(call.views) {
         // What is packed was widened then.
         if let (Some(input), Some(view)) = (input, view)
-            && !matches!(view.place(), Place::Packed(_))
+            && !(cfg!(feature = "integers") && matches!(view.place(), Place::Packed(_)))
         {
             *input = widened(encoder, *input)?;
         }

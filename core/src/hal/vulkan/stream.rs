@@ -14,6 +14,7 @@ use super::transfer::lane_of;
 use super::user::UserKernel;
 use super::{VulkanBuffer, VulkanRecording};
 use crate::command::Command;
+#[cfg(feature = "integers")]
 use crate::contract::Precision;
 use crate::error::{Result, fail};
 use crate::fpenv::DefaultEnvironment;
@@ -217,10 +218,12 @@ unsafe impl Stream for VulkanStream {
         Ok(())
     }
 
+    #[cfg(feature = "integers")]
     fn digits_bytes(&self, precision: Precision, sizes: [usize; 2]) -> Option<usize> {
         lowering::digits_bytes(precision, sizes)
     }
 
+    #[cfg(feature = "integers")]
     fn cut(
         &mut self,
         from: Slice<'_>,
@@ -400,6 +403,6 @@ impl Drop for VulkanStream {
 pub fn of_device<'a>(buffer: &'a dyn Buffer, shared: &Arc<Shared>) -> Result<&'a Arc<Allocation>> {
     match buffer.as_any().downcast_ref::<VulkanBuffer>() {
         Some(buffer) if buffer.memory.is_of(shared) => Ok(&buffer.memory),
-        _ => not_there(buffer, &shared.info.id),
+        _ => Err(not_there(buffer, &shared.info.id)),
     }
 }

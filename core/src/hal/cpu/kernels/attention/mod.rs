@@ -55,7 +55,7 @@ pub(super) fn attention(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> 
     if precision == Precision::F32 && Few::fits(&plan) {
         return Few { plan: &plan, scale, causal, q, k, v, mask, mask_strides, out }.compute(exec);
     }
-    if plan.queries == 1 && mask.get().is_null() {
+    if precision != Precision::F32 && plan.queries == 1 && mask.get().is_null() {
         // The heads that share keys are queries of these keys, of which each sees all. So keys are cut once.
         (plan.queries, plan.heads, causal) = (plan.heads / plan.kv_heads, plan.kv_heads, false);
     }
