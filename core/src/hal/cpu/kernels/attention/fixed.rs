@@ -9,8 +9,11 @@ use crate::hal::cpu::kernels::fixed::exact::{EXACT, PART, ROUND, odd_sum, power}
 use crate::hal::cpu::simd::{Doubles, Kernel, Simd, dispatch, unroll};
 use crate::ops::AttentionPlan;
 
-/// The columns that lie side by side in a cut operand, at least those of a tile.
+/// The rows and the columns of a tile. So many columns lie side by side in a cut operand.
+const ROWS: usize = 8;
 const PANEL: usize = 16;
+
+const ONES: [f64; PANEL] = [1.0; PANEL];
 
 /// A group's integers, and the powers of two that they are multiplied by. NaN stands for a line that is not finite.
 #[derive(Clone, Copy)]
@@ -82,8 +85,27 @@ impl Integers {
     /// # Safety
     /// As of [`Group::compute`]. The block has these keys.
     pub unsafe fn scores(&self, group: &Group<'_>, start: usize, count: usize, padded: usize) {
-        // SAFETY: passed on.
-        unsafe { dispatch(group.exec.isa, Scores { integers: self, group, start, count, padded }) };
+        let (isa, width) = (group.exec.isa, group.plan.width);
+        // SAFETY: the keys are there. Their integers, factors and scores have KEY_BLOCK rows, which is a multiple of a tile's.
+        unsafe {
+            dispatch(isa, CutKeys { integers: self, from: group.k.add(start * width), count, width });
+            let long = width > EXACT && self.precision == Precision::Fixed24;
+            for query in (0..padded).step_by(PANEL) {
+                for j in (0..count).step_by(ROWS) {
+                    let tile = Tile {
+                        a: Left { data: self.keys.add(j * width), row: width, step: 1 },
+                        b: self.queries.add(query * width),
+                        depth: width,
+                        run: if long { EXACT } else { width },
+                        of_rows: self.of_keys.add(j),
+                        of_columns: self.of_queries.add(query),
+                        to: group.scores.add(j * QUERIES + query),
+                        row: QUERIES,
+                    };
+                    dispatch(isa, tile);
+                }
+            }
+        }
     }
 
     /// Multiplies the weights of a block by the values.
@@ -91,15 +113,38 @@ impl Integers {
     /// # Safety
     /// As of [`Group::compute`]. The block has these keys.
     pub unsafe fn results(&self, group: &Group<'_>, start: usize, count: usize) {
-        let (isa, precision) = (group.exec.isa, self.precision);
+        let (isa, precision, width) = (group.exec.isa, self.precision, group.plan.value_width);
         let padded = group.rows.next_multiple_of(super::MAX_LANES);
         // SAFETY: the values are there, and the scores have `padded` columns and as many rows as the block has keys.
         unsafe {
-            dispatch(isa, CutValues { integers: self, group, start, count });
+            dispatch(isa, CutValues { integers: self, from: group.v.add(start * width), count, width });
             let lines = Lines { from: group.scores, depth: count, padded, factors: Some(self.of_values) };
             let (to, scales) = (self.weights, self.of_weights);
             dispatch(isa, CutLines { lines, precision, and: value_scale(precision), to, scales });
-            dispatch(isa, Results { integers: self, group, count });
+            for column in (0..width).step_by(PANEL) {
+                for row in (0..group.rows).step_by(ROWS) {
+                    let mut out = [[0.0f32; PANEL]; ROWS];
+                    let tile = Tile {
+                        a: Left {
+                            data: self.weights.add(row / PANEL * count * PANEL + row % PANEL),
+                            row: 1,
+                            step: PANEL,
+                        },
+                        b: self.values.add(column * KEY_BLOCK),
+                        depth: count,
+                        run: count,
+                        of_rows: self.of_weights.add(row),
+                        of_columns: ONES.as_ptr(),
+                        to: out.as_mut_ptr().cast(),
+                        row: PANEL,
+                    };
+                    dispatch(isa, tile);
+                    let there = PANEL.min(width - column);
+                    for (i, out) in out.iter().enumerate().take(group.rows - row) {
+                        group.block_out.add((row + i) * width + column).copy_from_nonoverlapping(out.as_ptr(), there);
+                    }
+                }
+            }
         }
     }
 }
@@ -199,44 +244,31 @@ unsafe fn cut<D: Doubles>(from: *const f32, n: usize, power: f64, to: *mut f64) 
     }
 }
 
-/// Cuts a block's keys and multiplies them by the queries.
-struct Scores<'a> {
+/// Cuts a block's keys. Rows up to whole tiles are zeros.
+struct CutKeys<'a> {
     integers: &'a Integers,
-    group: &'a Group<'a>,
-    start: usize,
+    from: *const f32,
     count: usize,
-    padded: usize,
+    width: usize,
 }
 
-impl Kernel for Scores<'_> {
+impl Kernel for CutKeys<'_> {
     type Output = ();
 
     #[inline(always)]
     unsafe fn run<S: Simd>(self) {
-        let Scores { integers: &Integers { precision, queries, keys, of_queries, of_keys, .. }, group: g, .. } = self;
-        let width = g.plan.width;
-        // SAFETY: the keys are there. Their integers, factors and scores have KEY_BLOCK rows, which is a multiple of a tile's.
+        let CutKeys { integers: &Integers { precision, keys, of_keys, .. }, from, count, width } = self;
+        // SAFETY: the keys are there, and so is the room for their integers.
         unsafe {
-            for j in 0..self.count {
-                let from = g.k.add((self.start + j) * width);
+            for j in 0..count {
+                let from = from.add(j * width);
                 let scale = fixed_scale(largest::<S>(from, width), precision);
                 of_keys.add(j).write(scale.map_or(f64::NAN, |scale| power(-scale)));
                 cut::<S::D>(from, width, scale.map_or(0.0, power), keys.add(j * width));
             }
-            for j in self.count..self.count.next_multiple_of(8) {
+            for j in count..count.next_multiple_of(ROWS) {
                 of_keys.add(j).write(0.0);
                 keys.add(j * width).write_bytes(0, width);
-            }
-            let long = width > EXACT && precision == Precision::Fixed24;
-            let run = if long { EXACT } else { width };
-            for query in (0..self.padded).step_by(2 * S::D::LANES) {
-                let b = queries.add(query / PANEL * width * PANEL + query % PANEL);
-                for j in (0..self.count).step_by(8) {
-                    let a = Left { data: keys.add(j * width), row: width, step: 1 };
-                    let (of_rows, of_columns) = (of_keys.add(j), of_queries.add(query));
-                    let to = Scaled { of_rows, of_columns, data: g.scores.add(j * QUERIES + query), row: QUERIES };
-                    tile::<S::D>(a, b, width, run, to);
-                }
             }
         }
     }
@@ -245,9 +277,9 @@ impl Kernel for Scores<'_> {
 /// Cuts a block's values, and computes the factors of its keys' weights.
 struct CutValues<'a> {
     integers: &'a Integers,
-    group: &'a Group<'a>,
-    start: usize,
+    from: *const f32,
     count: usize,
+    width: usize,
 }
 
 impl Kernel for CutValues<'_> {
@@ -255,16 +287,15 @@ impl Kernel for CutValues<'_> {
 
     #[inline(always)]
     unsafe fn run<S: Simd>(self) {
-        let CutValues { integers: &Integers { precision, values, of_values, .. }, group: g, start, count } = self;
-        let width = g.plan.value_width;
+        let CutValues { integers: &Integers { precision, values, of_values, .. }, from, count, width } = self;
         // SAFETY: the values are there, and so is the room for their integers.
         unsafe {
             for j in 0..count {
-                let from = g.v.add((start + j) * width);
+                let from = from.add(j * width);
                 let (scale, factor) = value_factor(largest::<S>(from, width), precision);
                 of_values.add(j).write(factor);
                 for column in (0..width).step_by(PANEL) {
-                    let to = values.add((column / PANEL * KEY_BLOCK + j) * PANEL);
+                    let to = values.add(column * KEY_BLOCK + j * PANEL);
                     let there = if scale.is_some() { PANEL.min(width - column) } else { 0 };
                     if there < PANEL {
                         to.write_bytes(0, PANEL);
@@ -276,41 +307,7 @@ impl Kernel for CutValues<'_> {
     }
 }
 
-/// Multiplies a block's weights by its values.
-struct Results<'a> {
-    integers: &'a Integers,
-    group: &'a Group<'a>,
-    count: usize,
-}
-
-impl Kernel for Results<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    unsafe fn run<S: Simd>(self) {
-        let Results { integers: &Integers { values, weights, of_weights, .. }, group: g, count } = self;
-        let (width, lanes) = (g.plan.value_width, S::D::LANES);
-        // SAFETY: weights have QUERIES columns and values whole panels, and both have `count` rows.
-        unsafe {
-            for column in (0..width).step_by(2 * lanes) {
-                let b = values.add(column / PANEL * KEY_BLOCK * PANEL + column % PANEL);
-                for row in (0..g.rows).step_by(8) {
-                    let a = Left { data: weights.add(row / PANEL * count * PANEL + row % PANEL), row: 1, step: PANEL };
-                    let mut out = [[0.0f32; PANEL]; 8];
-                    let (of_rows, of_columns) = (of_weights.add(row), ONES.as_ptr());
-                    let to = Scaled { of_rows, of_columns, data: out.as_mut_ptr().cast(), row: PANEL };
-                    tile::<S::D>(a, b, count, count, to);
-                    let there = (2 * lanes).min(width - column);
-                    for (i, out) in out.iter().enumerate().take(g.rows - row) {
-                        g.block_out.add((row + i) * width + column).copy_from_nonoverlapping(out.as_ptr(), there);
-                    }
-                }
-            }
-        }
-    }
-}
-
-/// The left operand of a tile: eight rows.
+/// The left operand of a tile.
 #[derive(Clone, Copy)]
 struct Left {
     data: *const f64,
@@ -318,81 +315,78 @@ struct Left {
     step: usize,
 }
 
-/// A tile's results, and the powers of two that they are multiplied by.
-#[derive(Clone, Copy)]
-struct Scaled {
+/// A product of eight rows and a panel. Sums over `run` products are exact in f64; with more than one run, a total has two parts.
+struct Tile {
+    a: Left,
+    b: *const f64,
+    depth: usize,
+    run: usize,
+    /// The powers of two that the results are multiplied by.
     of_rows: *const f64,
     of_columns: *const f64,
-    data: *mut f32,
+    to: *mut f32,
     row: usize,
 }
 
-const ONES: [f64; PANEL] = [1.0; PANEL];
+impl Kernel for Tile {
+    type Output = ();
 
-impl Scaled {
-    /// Rounds and stores a vector of row i.
     #[inline(always)]
-    unsafe fn store<D: Doubles>(&self, i: usize, v: usize, sum: D) {
-        // SAFETY: the row and the vector are the tile's.
+    unsafe fn run<S: Simd>(self) {
+        // SAFETY: the caller vouches for operands and results.
+        unsafe { if S::D::MANY { self.parts::<S::D, ROWS>() } else { self.parts::<S::D, 4>() } }
+    }
+}
+
+impl Tile {
+    /// Computes parts of R rows and two vectors.
+    #[inline(always)]
+    unsafe fn parts<D: Doubles, const R: usize>(self) {
+        let Tile { a, b, depth, run, of_rows, of_columns, to, row } = self;
+        // SAFETY: as above.
         unsafe {
-            let at = v * D::LANES;
-            let scale = D::mul(D::splat(*self.of_rows.add(i)), D::load(self.of_columns.add(at)));
-            D::narrow(self.data.add(i * self.row + at), D::mul(D::round(sum), scale));
-        }
-    }
-}
-
-/// Multiplies eight rows by two vectors of a panel. Sums over `run` products are exact; several of them have two parts.
-#[inline(always)]
-unsafe fn tile<D: Doubles>(a: Left, b: *const f64, depth: usize, run: usize, to: Scaled) {
-    // SAFETY: the caller vouches for operands and results.
-    unsafe {
-        if D::MANY {
-            return rows::<D, 8>(a, b, depth, run, to);
-        }
-        rows::<D, 4>(a, b, depth, run, to);
-        let below = Left { data: a.data.add(4 * a.row), ..a };
-        rows::<D, 4>(below, b, depth, run, Scaled { of_rows: to.of_rows.add(4), data: to.data.add(4 * to.row), ..to });
-    }
-}
-
-#[inline(always)]
-unsafe fn rows<D: Doubles, const R: usize>(a: Left, b: *const f64, depth: usize, run: usize, to: Scaled) {
-    // SAFETY: as of `tile`.
-    unsafe {
-        if depth <= run {
-            let sums = sums::<D, R>(a, b, depth);
-            unroll!(i < R => {
-                unroll!(v < 2 => { to.store(i, v, sums[i][v]); });
-            });
-            return;
-        }
-        let (mut high, mut low) = ([[0.0f64; PANEL]; R], [[0.0f64; PANEL]; R]);
-        for start in (0..depth).step_by(run) {
-            let a = Left { data: a.data.add(start * a.step), ..a };
-            let sums = sums::<D, R>(a, b.add(start * PANEL), run.min(depth - start));
-            unroll!(i < R => {
-                unroll!(v < 2 => {
-                    let high = high[i].as_mut_ptr().add(v * D::LANES);
-                    let low = low[i].as_mut_ptr().add(v * D::LANES);
-                    let part = D::sub(D::add(sums[i][v], D::splat(PART)), D::splat(PART));
-                    D::store(high, D::add(D::load(high), part));
-                    D::store(low, D::add(D::load(low), D::sub(sums[i][v], part)));
-                });
-            });
-        }
-        for i in 0..R {
-            for (high, low) in high[i].iter_mut().zip(&low[i]).take(2 * D::LANES) {
-                *high = odd_sum(*high, *low);
+            for first in (0..ROWS).step_by(R) {
+                for column in (0..PANEL).step_by(2 * D::LANES) {
+                    let mut sums = [[0.0f64; PANEL]; R];
+                    let mut totals = if depth > run { Some([[[0.0f64; PANEL]; R]; 2]) } else { None };
+                    let mut start = 0;
+                    while start == 0 || start < depth {
+                        let data = a.data.add(first * a.row + start * a.step);
+                        let of_run =
+                            products::<D, R>(Left { data, ..a }, b.add(start * PANEL + column), run.min(depth - start));
+                        unroll!(i < R => {
+                            unroll!(v < 2 => { D::store(sums[i].as_mut_ptr().add(v * D::LANES), of_run[i][v]); });
+                        });
+                        if let Some([high, low]) = &mut totals {
+                            add(high.as_flattened_mut(), low.as_flattened_mut(), sums.as_flattened_mut());
+                        }
+                        start += run.max(1);
+                    }
+                    for i in 0..R {
+                        let scale = D::splat(*of_rows.add(first + i));
+                        for v in (0..2 * D::LANES).step_by(D::LANES) {
+                            let scale = D::mul(scale, D::load(of_columns.add(column + v)));
+                            let sum = D::round(D::load(sums[i].as_ptr().add(v)));
+                            D::narrow(to.add((first + i) * row + column + v), D::mul(sum, scale));
+                        }
+                    }
+                }
             }
-            unroll!(v < 2 => { to.store(i, v, D::load(high[i].as_ptr().add(v * D::LANES))); });
         }
+    }
+}
+/// Adds exact sums to totals of two parts. The sums become the totals, rounded to odd.
+fn add(high: &mut [f64], low: &mut [f64], sums: &mut [f64]) {
+    for ((high, low), sum) in high.iter_mut().zip(low).zip(sums) {
+        let part = *sum + PART - PART;
+        (*high, *low) = (*high + part, *low + (*sum - part));
+        *sum = odd_sum(*high, *low);
     }
 }
 
 /// Returns exact sums of products.
 #[inline(always)]
-unsafe fn sums<D: Doubles, const R: usize>(a: Left, b: *const f64, depth: usize) -> [[D; 2]; R] {
+unsafe fn products<D: Doubles, const R: usize>(a: Left, b: *const f64, depth: usize) -> [[D; 2]; R] {
     // SAFETY: as of `tile`.
     unsafe {
         let mut sums = [[D::splat(0.0); 2]; R];
