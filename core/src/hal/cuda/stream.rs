@@ -15,14 +15,10 @@ use crate::command::Command;
 #[cfg(feature = "integers")]
 use crate::contract::Precision;
 use crate::error::{Result, fail};
-#[cfg(feature = "integers")]
-use crate::hal::lowering::Encoder;
 use crate::hal::lowering::{self, Explain, Kernels};
 use crate::hal::{
     Buffer, Download, Event, Kernel, Priority, Recording, Slice, Stream, Timestamp, check_slice, not_there,
 };
-#[cfg(feature = "integers")]
-use crate::operand::Place;
 use std::collections::VecDeque;
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr;
@@ -207,16 +203,10 @@ unsafe impl Stream for CudaStream {
         transposed: bool,
         to: &dyn Buffer,
     ) -> Result<()> {
-        check_slice("cut", from.buffer.size(), from.offset, from.bytes)?;
-        let needed = (4 * sizes[0] * sizes[1], lowering::digits_bytes(precision, sizes));
-        if (from.bytes, Some(to.size())) != needed {
-            fail!(InvalidArgument, "cut: {} bytes to {}; it must be {needed:?}", from.bytes, to.size());
-        }
         let entered = self.shared.enter()?;
         self.scratch.next();
         let mut encoder = CudaEncoder::new(self);
-        let at = [encoder.address(Place::Buffer(from.buffer, from.offset))?, encoder.address(Place::Buffer(to, 0))?];
-        lowering::cut_matrix(&mut encoder, precision, sizes, transposed, at)?;
+        lowering::cut_matrix(&mut encoder, from, precision, sizes, transposed, to)?;
         encoder.commit(&entered)?;
         self.close_if_full()
     }

@@ -7,6 +7,10 @@ use super::{Encoder, Kernels, Push};
 use super::{elementwise, matmul::Axis};
 use crate::contract::{Activation, Precision};
 use crate::error::{Result, fail};
+#[cfg(feature = "integers")]
+use crate::hal::{Buffer, Slice, check_slice};
+#[cfg(feature = "integers")]
+use crate::operand::Place;
 use smallvec::SmallVec;
 
 // The stages of a kernel: values of fixed.comp's STAGE.
@@ -184,17 +188,26 @@ pub fn digits_bytes(precision: Precision, [k, n]: [usize; 2]) -> Option<usize> {
 }
 
 #[cfg(feature = "integers")]
-/// Encodes the cutting of a matrix `[k, n]` at `from`, which lies there as `[n, k]` if it is `transposed`.
+/// Encodes the cutting of a matrix `[k, n]`, which lies there as `[n, k]` if it is `transposed`. `to` has [`digits_bytes`].
+#[cfg(feature = "integers")]
+#[inline(never)]
 pub fn cut_matrix(
     encoder: &mut dyn Encoder,
+    from: Slice<'_>,
     precision: Precision,
     [k, n]: [usize; 2],
     transposed: bool,
-    [from, to]: [u64; 2],
+    to: &dyn Buffer,
 ) -> Result<()> {
+    check_slice("cut", from.buffer.size(), from.offset, from.bytes)?;
+    if from.bytes != 4 * k * n || digits_bytes(precision, [k, n]) != Some(to.size()) {
+        fail!(InvalidArgument, "cut: {} bytes to {} are not those of {k}×{n}", from.bytes, to.size());
+    }
     let (k, n) = (k as u32, n as u32);
     let (line_step, k_step) = if transposed { (k, 1) } else { (1, n) };
-    let operand = Operand { address: from, lines: n, matrices: 1, line_step, k_step };
+    let address = encoder.address(Place::Buffer(from.buffer, from.offset))?;
+    let operand = Operand { address, lines: n, matrices: 1, line_step, k_step };
+    let to = encoder.address(Place::Buffer(to, 0))?;
     cut_one(encoder, precision, k, &operand, Digits::at(to, precision, [k, n]))
 }
 

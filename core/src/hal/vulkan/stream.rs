@@ -232,16 +232,7 @@ unsafe impl Stream for VulkanStream {
         transposed: bool,
         to: &dyn Buffer,
     ) -> Result<()> {
-        check_slice("cut", from.buffer.size(), from.offset, from.bytes)?;
-        let needed = (4 * sizes[0] * sizes[1], lowering::digits_bytes(precision, sizes));
-        if (from.bytes, Some(to.size())) != needed {
-            fail!(InvalidArgument, "cut: {} bytes to {}; it must be {needed:?}", from.bytes, to.size());
-        }
-        self.encode(|encoder| {
-            let at =
-                [encoder.address(Place::Buffer(from.buffer, from.offset))?, encoder.address(Place::Buffer(to, 0))?];
-            lowering::cut_matrix(encoder, precision, sizes, transposed, at)
-        })
+        self.encode(|encoder| lowering::cut_matrix(encoder, from, precision, sizes, transposed, to))
     }
 
     fn dispatch(&mut self, kernel: &dyn Kernel, buffers: &[Slice<'_>], push: &[u8], groups: [u32; 3]) -> Result<()> {

@@ -21,7 +21,7 @@ pub(super) struct Integers {
     precision: Precision,
     /// `[panel][width][PANEL]`.
     queries: *mut f64,
-    /// `[KEY_BLOCK][width]`.
+    /// `[KEY_BLOCK][width up to whole panels]`.
     keys: *mut f64,
     /// `[panel][KEY_BLOCK][PANEL]`.
     values: *mut f64,
@@ -31,15 +31,14 @@ pub(super) struct Integers {
     of_keys: *mut f64,
     of_weights: *mut f64,
     /// What the weights of a key are multiplied by before they are cut.
-    of_values: *mut f32,
+    of_values: *mut f64,
 }
 
 impl Integers {
     /// Returns the scratch that a group needs, in f32s.
     pub fn room(plan: &AttentionPlan) -> usize {
-        let lines =
-            (QUERIES + KEY_BLOCK) * plan.width + KEY_BLOCK * (plan.value_width.next_multiple_of(PANEL) + QUERIES);
-        2 * (lines + 2 * QUERIES + KEY_BLOCK) + KEY_BLOCK
+        let [keys, values] = [plan.width, plan.value_width].map(|width| width.next_multiple_of(PANEL));
+        2 * (QUERIES * plan.width + KEY_BLOCK * (keys + values + QUERIES) + 2 * (QUERIES + KEY_BLOCK))
     }
 
     /// Divides a group's scratch.
@@ -57,13 +56,13 @@ impl Integers {
         Integers {
             precision,
             queries: part(QUERIES * plan.width),
-            keys: part(KEY_BLOCK * plan.width),
+            keys: part(KEY_BLOCK * plan.width.next_multiple_of(PANEL)),
             values: part(KEY_BLOCK * plan.value_width.next_multiple_of(PANEL)),
             weights: part(KEY_BLOCK * QUERIES),
             of_queries: part(QUERIES),
             of_weights: part(QUERIES),
             of_keys: part(KEY_BLOCK),
-            of_values: part(KEY_BLOCK / 2).cast(),
+            of_values: part(KEY_BLOCK),
         }
     }
 
@@ -88,12 +87,21 @@ impl Integers {
         let (isa, width) = (group.exec.isa, group.plan.width);
         // SAFETY: the keys are there. Their integers, factors and scores have KEY_BLOCK rows, which is a multiple of a tile's.
         unsafe {
-            dispatch(isa, CutKeys { integers: self, from: group.k.add(start * width), count, width });
+            let (from, precision, scale) = (group.k.add(start * width), self.precision, of_key);
+            let (to, row) = (self.keys, width.next_multiple_of(PANEL));
+            let rows =
+                CutRows { from, rows: count, width, precision, scale, factors: self.of_keys, to, row, panel: PANEL };
+            dispatch(isa, rows);
+            // Rows up to a whole tile.
+            for j in count..count.next_multiple_of(ROWS) {
+                self.of_keys.add(j).write(0.0);
+                to.add(j * row).write_bytes(0, row);
+            }
             let long = width > EXACT && self.precision == Precision::Fixed24;
             for query in (0..padded).step_by(PANEL) {
                 for j in (0..count).step_by(ROWS) {
                     let tile = Tile {
-                        a: Left { data: self.keys.add(j * width), row: width, step: 1 },
+                        a: Left { data: to.add(j * row), row, step: 1 },
                         b: self.queries.add(query * width),
                         depth: width,
                         run: if long { EXACT } else { width },
@@ -117,7 +125,9 @@ impl Integers {
         let padded = group.rows.next_multiple_of(super::MAX_LANES);
         // SAFETY: the values are there, and the scores have `padded` columns and as many rows as the block has keys.
         unsafe {
-            dispatch(isa, CutValues { integers: self, from: group.v.add(start * width), count, width });
+            let (from, scale, factors, to) = (group.v.add(start * width), of_value, self.of_values, self.values);
+            let panel = KEY_BLOCK * PANEL;
+            dispatch(isa, CutRows { from, rows: count, width, precision, scale, factors, to, row: PANEL, panel });
             let lines = Lines { from: group.scores, depth: count, padded, factors: Some(self.of_values) };
             let (to, scales) = (self.weights, self.of_weights);
             dispatch(isa, CutLines { lines, precision, and: value_scale(precision), to, scales });
@@ -155,7 +165,7 @@ struct Lines {
     depth: usize,
     padded: usize,
     /// What each index along the depth is multiplied by first, in place.
-    factors: Option<*const f32>,
+    factors: Option<*const f64>,
 }
 
 /// Cuts lines. Panels of `to` have the same depth as the lines.
@@ -183,7 +193,7 @@ impl Kernel for CutLines {
                     let at = from.add(p * QUERIES + line);
                     let mut x = S::load(at);
                     if let Some(factors) = factors {
-                        x = S::mul(x, S::splat(*factors.add(p)));
+                        x = S::mul(x, S::splat(*factors.add(p) as f32));
                         S::store(at, x);
                     }
                     largest = S::max_i(largest, S::and_i(S::bits(x), S::splat_i(0x7fff_ffff)));
@@ -244,67 +254,56 @@ unsafe fn cut<D: Doubles>(from: *const f32, n: usize, power: f64, to: *mut f64) 
     }
 }
 
-/// Cuts a block's keys. Rows up to whole tiles are zeros.
-struct CutKeys<'a> {
-    integers: &'a Integers,
+/// Cuts rows, each with its scale.
+struct CutRows {
     from: *const f32,
-    count: usize,
+    rows: usize,
     width: usize,
+    precision: Precision,
+    /// Returns the power of two that a row is multiplied by, and the row's factor, from the row's largest `bits & 0x7fffffff`. A row
+    /// that is multiplied by 0 counts as zeros.
+    scale: fn(u32, Precision) -> (f64, f64),
+    factors: *mut f64,
+    to: *mut f64,
+    /// How far apart rows and panels are in `to`.
+    row: usize,
+    panel: usize,
 }
 
-impl Kernel for CutKeys<'_> {
+impl Kernel for CutRows {
     type Output = ();
 
     #[inline(always)]
     unsafe fn run<S: Simd>(self) {
-        let CutKeys { integers: &Integers { precision, keys, of_keys, .. }, from, count, width } = self;
-        // SAFETY: the keys are there, and so is the room for their integers.
+        let CutRows { from, rows, width, precision, scale, factors, to, row, panel } = self;
+        // SAFETY: the rows are there, and so is the room for their integers and factors.
         unsafe {
-            for j in 0..count {
+            for j in 0..rows {
                 let from = from.add(j * width);
-                let scale = fixed_scale(largest::<S>(from, width), precision);
-                of_keys.add(j).write(scale.map_or(f64::NAN, |scale| power(-scale)));
-                cut::<S::D>(from, width, scale.map_or(0.0, power), keys.add(j * width));
-            }
-            for j in count..count.next_multiple_of(ROWS) {
-                of_keys.add(j).write(0.0);
-                keys.add(j * width).write_bytes(0, width);
-            }
-        }
-    }
-}
-
-/// Cuts a block's values, and computes the factors of its keys' weights.
-struct CutValues<'a> {
-    integers: &'a Integers,
-    from: *const f32,
-    count: usize,
-    width: usize,
-}
-
-impl Kernel for CutValues<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    unsafe fn run<S: Simd>(self) {
-        let CutValues { integers: &Integers { precision, values, of_values, .. }, from, count, width } = self;
-        // SAFETY: the values are there, and so is the room for their integers.
-        unsafe {
-            for j in 0..count {
-                let from = from.add(j * width);
-                let (scale, factor) = value_factor(largest::<S>(from, width), precision);
-                of_values.add(j).write(factor);
+                let (power, factor) = scale(largest::<S>(from, width), precision);
+                factors.add(j).write(factor);
                 for column in (0..width).step_by(PANEL) {
-                    let to = values.add(column * KEY_BLOCK + j * PANEL);
-                    let there = if scale.is_some() { PANEL.min(width - column) } else { 0 };
+                    let to = to.add(column / PANEL * panel + j * row);
+                    let there = if power == 0.0 { 0 } else { PANEL.min(width - column) };
                     if there < PANEL {
                         to.write_bytes(0, PANEL);
                     }
-                    cut::<S::D>(from.add(column), there, scale.map_or(0.0, power), to);
+                    cut::<S::D>(from.add(column), there, power, to);
                 }
             }
         }
     }
+}
+
+/// The scale of a key, and what its scores are multiplied by.
+fn of_key(largest: u32, precision: Precision) -> (f64, f64) {
+    fixed_scale(largest, precision).map_or((0.0, f64::NAN), |scale| (power(scale), power(-scale)))
+}
+
+/// The scale of a key's values, and what its weights are multiplied by.
+fn of_value(largest: u32, precision: Precision) -> (f64, f64) {
+    let (scale, factor) = value_factor(largest, precision);
+    (scale.map_or(0.0, power), factor.into())
 }
 
 /// The left operand of a tile.
