@@ -78,7 +78,7 @@ fn gpu() -> Option<String> {
     }
 }
 
-/// A folder with a calibration, removed when dropped.
+/// A folder with a calibration. It is removed after the context that is made after it, which may write there when it is dropped.
 struct Folder(PathBuf);
 
 impl Drop for Folder {
@@ -89,7 +89,7 @@ impl Drop for Folder {
 
 /// A context of these devices with a calibration in which launches and transfers are free and the GPU is `times` as fast as the
 /// processor. So every operation with rows is divided.
-fn divided(name: &str, device: &str, times: f64) -> (Context, Folder) {
+fn divided(name: &str, device: &str, times: f64) -> (Folder, Context) {
     let folder = Folder(std::env::temp_dir().join(format!("adead-hybrid-{}-{name}", std::process::id())));
     let config = Config { cache_dir: Some(folder.0.clone()), ..Config::default() };
     let ctx = Context::configured(Some(device), &OPTIONS, &config).unwrap();
@@ -108,7 +108,7 @@ fn divided(name: &str, device: &str, times: f64) -> (Context, Folder) {
     calibration::store(&folder.0, &calibration::machine(cpu.device_info()), &profiles).unwrap();
     let ctx = Context::configured(Some(device), &OPTIONS, &config).unwrap();
     assert!(ctx.dispatcher().is_hybrid() && ctx.dispatcher().forced().is_none());
-    (ctx, folder)
+    (folder, ctx)
 }
 
 /// Compares random calls of every operation with the CPU's. Returns how many were divided.
@@ -119,6 +119,10 @@ fn compare(ctx: &Context, seeds: std::ops::Range<u64>) -> usize {
             let mut r = Random(seed << 8 | op as u64);
             let dtype = [DType::F32, DType::F32, DType::F16, DType::BF16][r.below(4)];
             let (attrs, operands) = draw(op, dtype, &mut r);
+            // A software GPU takes up to a second for the longest.
+            if operands.iter().flatten().any(|operand| operand.len() > 1 << 15) {
+                continue;
+            }
             let operands: Vec<_> = operands.iter().map(Option::as_ref).collect();
             let expected = cpu.run(op, &attrs, &operands).unwrap();
             let got = ctx.run(op, &attrs, &operands).unwrap_or_else(|error| panic!("{op} seed {seed}: {error}"));
@@ -139,16 +143,16 @@ fn compare(ctx: &Context, seeds: std::ops::Range<u64>) -> usize {
 #[test]
 fn whatever_is_divided_has_the_same_bits() {
     let Some(gpu) = gpu() else { return };
-    for (i, times) in [0.1, 0.5, 1.0, 3.0, 8.0].into_iter().enumerate() {
-        let (ctx, _folder) = divided(&format!("bits-{i}"), &format!("cpu,{gpu}"), times);
-        let count = compare(&ctx, i as u64 * 8..i as u64 * 8 + 8);
+    for (i, times) in [0.1, 1.0, 8.0].into_iter().enumerate() {
+        let (_folder, ctx) = divided(&format!("bits-{i}"), &format!("cpu,{gpu}"), times);
+        let count = compare(&ctx, i as u64 * 10..i as u64 * 10 + 10);
         assert!(count > 40, "{count} calls were divided");
         println!("{ctx:?}: {count} divided calls of a GPU {times} times as fast equal the CPU's");
     }
 }
 
 /// A context of all GPUs, which take operands from one another. `None` if there are fewer than two.
-fn gpus(name: &str) -> Option<(Context, Folder)> {
+fn gpus(name: &str) -> Option<(Folder, Context)> {
     gpu()?;
     let all = Context::with_options("cuda:*", &OPTIONS).ok().filter(|ctx| ctx.devices().len() > 1);
     if all.is_none() {
@@ -161,7 +165,7 @@ fn gpus(name: &str) -> Option<(Context, Folder)> {
 
 #[test]
 fn operations_on_several_gpus_have_the_same_bits() {
-    let Some((ctx, _folder)) = gpus("gpus") else { return };
+    let Some((_folder, ctx)) = gpus("gpus") else { return };
     let count = compare(&ctx, 300..310);
     assert!(count > 40, "{count} calls were divided");
     println!("{ctx:?}: {count} divided calls equal the CPU's");
@@ -169,7 +173,7 @@ fn operations_on_several_gpus_have_the_same_bits() {
 
 #[test]
 fn results_of_several_gpus_stay_with_them() {
-    let Some((ctx, _folder)) = gpus("stay") else { return };
+    let Some((_folder, ctx)) = gpus("stay") else { return };
     let mut r = Random(7);
     let mut random = |dims: &[usize]| {
         let values: Vec<f32> = (0..dims.iter().product()).map(|_| r.below(1000) as f32 / 500.0 - 1.0).collect();
@@ -216,7 +220,7 @@ fn results_of_several_gpus_stay_with_them() {
 
 #[test]
 fn several_threads_share_several_gpus() {
-    let Some((ctx, _folder)) = gpus("gpu-threads") else { return };
+    let Some((_folder, ctx)) = gpus("gpu-threads") else { return };
     std::thread::scope(|scope| {
         for thread in 0..4u64 {
             let ctx = &ctx;
@@ -258,7 +262,7 @@ fn names_of_several_devices() {
 #[test]
 fn a_threshold_and_a_forced_device_divide_nothing() {
     let Some(gpu) = gpu() else { return };
-    let (ctx, _folder) = divided("forced", &format!("cpu,{gpu}"), 1.0);
+    let (_folder, ctx) = divided("forced", &format!("cpu,{gpu}"), 1.0);
     let x = Tensor::new(&[0.25f32; 256], &[16, 16]).unwrap();
     let split = || ctx.explain(Op::Exp, &Attrs::default(), &[Some(&x)]).unwrap().split;
     assert_eq!(split().unwrap().rows, [128, 128]);
@@ -280,7 +284,7 @@ fn a_threshold_and_a_forced_device_divide_nothing() {
 fn a_profile_has_every_part() {
     use adead_core::profile::{Activity, Reason};
     let Some(gpu) = gpu() else { return };
-    let (ctx, _folder) = divided("profile", &format!("cpu,{gpu}"), 1.0);
+    let (_folder, ctx) = divided("profile", &format!("cpu,{gpu}"), 1.0);
     let x = Tensor::new(&[0.25f32; 256], &[16, 16]).unwrap();
     let profile = ctx.profile().unwrap();
     ctx.exp(&x).unwrap();
@@ -299,7 +303,7 @@ fn a_profile_has_every_part() {
 #[test]
 fn several_threads_divide_at_once() {
     let Some(gpu) = gpu() else { return };
-    let (ctx, _folder) = divided("threads", &format!("cpu,{gpu}"), 1.0);
+    let (_folder, ctx) = divided("threads", &format!("cpu,{gpu}"), 1.0);
     std::thread::scope(|scope| {
         for thread in 0..4u64 {
             let ctx = &ctx;

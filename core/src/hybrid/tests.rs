@@ -96,6 +96,9 @@ fn points(rows: usize, r: &mut Random) -> Vec<usize> {
     points
 }
 
+/// The most elements of an operand of a call that is split at many points. A software GPU takes up to half a second for longer ones.
+const MOST: usize = 1 << 14;
+
 #[test]
 fn every_split_point_has_the_bits_of_the_whole() {
     let (cpu, devices) = devices();
@@ -113,7 +116,7 @@ fn every_split_point_has_the_bits_of_the_whole() {
             let (attrs, operands) = draw(op, dtype, &mut r);
             let call = Call::new(op, attrs, operands);
             let rows = call.rows();
-            if rows == 0 {
+            if rows == 0 || call.operands.iter().flatten().any(|operand| operand.len() > MOST) {
                 continue;
             }
             cut += 1;
