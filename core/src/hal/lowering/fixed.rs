@@ -179,15 +179,14 @@ fn planes_bytes(precision: Precision, [k, n]: [usize; 2]) -> usize {
     n.next_multiple_of(LINES as usize) * k.next_multiple_of(DEPTH as usize) * precision.digits() as usize
 }
 
-#[cfg(feature = "integers")]
 /// Returns the bytes of the digits and scales of a matrix `[k, n]`. `None` if it is empty or too large for one kernel.
+#[cfg(feature = "integers")]
 pub fn digits_bytes(precision: Precision, [k, n]: [usize; 2]) -> Option<usize> {
     let fits = k > 0 && n > 0 && k.checked_mul(n)? <= super::MOST;
     let bytes = planes_bytes(precision, [k, n]);
     (fits && bytes / 16 <= u32::MAX as usize).then(|| bytes + 4 * n)
 }
 
-#[cfg(feature = "integers")]
 /// Encodes the cutting of a matrix `[k, n]`, which lies there as `[n, k]` if it is `transposed`. `to` has [`digits_bytes`].
 #[cfg(feature = "integers")]
 #[inline(never)]

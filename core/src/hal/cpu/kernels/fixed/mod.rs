@@ -20,8 +20,8 @@ use crate::interrupt::Looks;
 use crate::isa::Isa;
 use tiles::{Room, TileShape, Tiles};
 
-#[cfg(feature = "integers")]
 /// What other products in f64 have in common with these.
+#[cfg(feature = "integers")]
 pub(super) mod exact {
     pub use super::tiles::{EXACT, PART, ROUND, odd_sum, power};
 }
