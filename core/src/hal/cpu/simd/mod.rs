@@ -62,8 +62,6 @@ pub trait Simd: Copy + 'static {
     const FUSED: bool = false;
     /// How many vectors a long function processes side by side: 1, 2 or 4, as many as fit in the registers.
     const SIDE_BY_SIDE: usize = 1;
-    /// Whether [`Simd::add_pairs`] is an instruction or two.
-    const PAIRS: bool = false;
     /// Whether [`Simd::pack`] and [`Simd::unpack`] are available.
     const PACKS: bool = false;
 
@@ -396,21 +394,6 @@ pub unsafe fn dispatch_product<K: Kernel>(isa: Isa, kernel: K) -> K::Output {
             _ => x86::with_sse2(kernel),
         }
     }
-}
-
-/// Runs a kernel that uses [`Simd::add_pairs`], which some processors have as one instruction.
-///
-/// # Safety
-/// As for [`dispatch`].
-#[inline]
-pub unsafe fn dispatch_pairs<K: Kernel>(isa: Isa, kernel: K) -> K::Output {
-    #[cfg(all(target_arch = "x86_64", feature = "avx512"))]
-    if isa == Isa::Avx512 && std::is_x86_feature_detected!("avx512vnni") {
-        // SAFETY: the processor has AVX-512 and VNNI.
-        return unsafe { x86::with_vnni(kernel) };
-    }
-    // SAFETY: the caller's promises are passed on.
-    unsafe { dispatch(isa, kernel) }
 }
 
 /// Returns whether an instruction set has [`Simd::add_fours`] on this processor.

@@ -105,7 +105,6 @@ impl Simd for Avx2 {
     type I = __m256i;
     type M = __m256;
     type D = __m256d;
-    const PAIRS: bool = true;
 
     const FUSED: bool = true;
     const SIDE_BY_SIDE: usize = 2;
@@ -230,7 +229,6 @@ impl Simd for Avx512 {
     type I = __m512i;
     type M = __mmask16;
     type D = __m512d;
-    const PAIRS: bool = true;
 
     const FUSED: bool = true;
     const SIDE_BY_SIDE: usize = 4;
@@ -381,7 +379,6 @@ impl Simd for Sse2 {
     type I = __m128i;
     type M = __m128;
     type D = __m128d;
-    const PAIRS: bool = true;
 
     #[inline(always)]
     unsafe fn across<const STEP: usize>(a: __m128) -> __m128 {

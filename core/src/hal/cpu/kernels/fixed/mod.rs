@@ -15,7 +15,7 @@ use super::gemm::{Block, Epilogue, Matrix, Packing};
 use super::{Exec, Shared};
 use crate::contract::{Precision, fixed_scale};
 use crate::error::Result;
-use crate::hal::cpu::simd::{Kernel, Simd, dispatch, dispatch_pairs};
+use crate::hal::cpu::simd::{Kernel, Simd, dispatch};
 use crate::interrupt::Looks;
 use crate::isa::Isa;
 use tiles::{Room, TileShape, Tiles};
@@ -56,27 +56,14 @@ pub(super) struct Fixed<'a> {
 /// Returns the name of what multiplies exact integers with an instruction set, for products that are not small and whose K is not
 /// very long.
 pub fn integer_unit(isa: Isa) -> &'static str {
-    #[cfg(all(target_arch = "x86_64", feature = "avx512"))]
-    if isa == Isa::Avx512 {
-        match units::Unit::best() {
-            Some(units::Unit::Amx) => return "AMX",
-            Some(units::Unit::Vnni) => return "VNNI",
-            None => {}
-        }
-    }
-    // SAFETY: only the trait's constant is read.
-    if unsafe { dispatch(isa, HasPairs) } { "f64 and pairs of 16 bits" } else { "f64" }
-}
-
-/// Whether an instruction set multiplies pairs of 16 bits.
-struct HasPairs;
-
-impl Kernel for HasPairs {
-    type Output = bool;
-
-    #[inline(always)]
-    unsafe fn run<S: Simd>(self) -> bool {
-        S::PAIRS
+    match isa {
+        #[cfg(all(target_arch = "x86_64", feature = "avx512"))]
+        Isa::Avx512 => match units::Unit::best() {
+            Some(units::Unit::Amx) => "AMX",
+            Some(units::Unit::Vnni) => "VNNI",
+            None => "f64",
+        },
+        _ => "f64",
     }
 }
 
@@ -141,7 +128,7 @@ impl Fixed<'_> {
         let (down, across) = (m.div_ceil(rows), n.div_ceil(columns));
         let tasks = count * down * across;
         // SAFETY: an `Isa` value comes only from a device that runs that instruction set.
-        let shape = unsafe { dispatch(exec.isa, TileShape(precision)) };
+        let shape = unsafe { dispatch(exec.isa, TileShape) };
         let each = Room::new(shape, rows, columns, k).floats;
         let scales = exec.scratch.take(of_a * m + of_b * n)?;
         let scratch = exec.scratch.take(each * threads.min(tasks))?;
@@ -182,7 +169,7 @@ impl Fixed<'_> {
                     precision,
                     scratch: scratch.get().add(each * seat),
                 };
-                dispatch_pairs(exec.isa, tiles);
+                dispatch(exec.isa, tiles);
                 block.finish(exec.isa);
             }
         })

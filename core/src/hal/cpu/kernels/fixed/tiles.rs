@@ -1,8 +1,5 @@
-//! A block of a product of fixed-point numbers, computed in tiles.
-//!
-//! There are two ways. [`Numbers`] multiplies in f64: a product of two 24-bit numbers has 46 bits, so 128 of them add
-//! up exactly. [`Pairs`] multiplies 16-bit numbers in 32-bit integers: numbers of A times the digits of B, two of K at
-//! a time. Both ways keep a total as two f64s, which are exact.
+//! A block of a product of fixed-point numbers, computed in tiles, in f64: a product of two 24-bit numbers has 46 bits, so 128 of them add
+//! up exactly. A total is two f64s, which are exact.
 
 use super::super::gemm::{Block, Matrix};
 use super::NOT_FINITE;
@@ -20,22 +17,17 @@ pub const ROUND: f64 = 6_755_399_441_055_744.0;
 /// x + PART − PART rounds x to a multiple of 2²⁶.
 pub const PART: f64 = ROUND * 67_108_864.0;
 /// The most columns of a tile.
-const WIDEST: usize = 32;
+const WIDEST: usize = 24;
 
 /// Returns the rows and columns of a tile.
-pub struct TileShape(pub Precision);
+pub struct TileShape;
 
 impl Kernel for TileShape {
     type Output = [usize; 2];
 
     #[inline(always)]
     unsafe fn run<S: Simd>(self) -> [usize; 2] {
-        match (S::PAIRS && self.0 == Precision::Fixed16, S::D::MANY) {
-            (true, true) => Pairs::<S, 6>::SHAPE,
-            (true, false) => Pairs::<S, 3>::SHAPE,
-            (false, true) => Numbers::<S::D, 8, 3>::SHAPE,
-            (false, false) => Numbers::<S::D, 6, 2>::SHAPE,
-        }
+        if S::D::MANY { Numbers::<S::D, 8, 3>::SHAPE } else { Numbers::<S::D, 6, 2>::SHAPE }
     }
 }
 
@@ -50,7 +42,7 @@ pub struct Room {
 
 impl Room {
     pub fn new([tile_rows, tile_columns]: [usize; 2], rows: usize, columns: usize, k: usize) -> Room {
-        let depth = k.min(DEPTH).next_multiple_of(2);
+        let depth = k.min(DEPTH);
         let (rows, columns) = (rows.next_multiple_of(tile_rows), columns.next_multiple_of(tile_columns));
         let b = 2 * rows * depth;
         let high = b + 2 * columns * depth;
@@ -74,23 +66,16 @@ impl Kernel for Tiles<'_> {
     #[inline(always)]
     unsafe fn run<S: Simd>(self) {
         // SAFETY: the caller's promise covers this.
-        unsafe {
-            match (S::PAIRS && self.precision == Precision::Fixed16, S::D::MANY) {
-                (true, true) => self.tiles::<Pairs<S, 6>>(),
-                (true, false) => self.tiles::<Pairs<S, 3>>(),
-                (false, true) => self.tiles::<Numbers<S::D, 8, 3>>(),
-                (false, false) => self.tiles::<Numbers<S::D, 6, 2>>(),
-            }
-        }
+        unsafe { if S::D::MANY { self.tiles::<S::D, 8, 3>() } else { self.tiles::<S::D, 6, 2>() } }
     }
 }
 
 impl Tiles<'_> {
     #[inline(always)]
-    unsafe fn tiles<W: Way>(self) {
+    unsafe fn tiles<D: Doubles, const R: usize, const V: usize>(self) {
         let Block { m, n, k, a, b, out, out_row, .. } = *self.block;
-        let [rows, width] = W::SHAPE;
-        let room = Room::new(W::SHAPE, m, n, k);
+        let [rows, width] = Numbers::<D, R, V>::SHAPE;
+        let room = Room::new([rows, width], m, n, k);
         let (down, across) = (m.div_ceil(rows), n.div_ceil(width));
         let mut looks = Looks::NEW;
         // SAFETY: the scratch has room for all parts, the operands cover m, n and k, and only this call uses `out`.
@@ -100,22 +85,21 @@ impl Tiles<'_> {
             (0..2 * down * rows * across * width).for_each(|i| *high.add(i) = 0.0);
             for start in (0..k).step_by(DEPTH) {
                 let depth = DEPTH.min(k - start);
-                let room = depth.next_multiple_of(2);
                 let from = Matrix { data: b.data.add(start * b.row), row: b.column, column: b.row };
                 for j in 0..across {
                     let lines = Lines::new(from, n, j * width, width, depth, self.b_scales);
-                    W::cut_b(&lines, cut_b.add(j * room * width));
+                    Numbers::<D, R, V>::cut(&lines, cut_b.add(j * depth * width));
                 }
                 let from = Matrix { data: a.data.add(start * a.column), ..a };
                 for i in 0..down {
                     let lines = Lines::new(from, m, i * rows, rows, depth, self.a_scales);
-                    W::cut_a(&lines, cut_a.add(i * room * rows));
+                    Numbers::<D, R, V>::cut(&lines, cut_a.add(i * depth * rows));
                 }
                 for j in 0..across {
                     for i in 0..down {
                         let to = (j * down + i) * rows * width;
-                        let (cut_a, cut_b) = (cut_a.add(i * room * rows), cut_b.add(j * room * width));
-                        W::multiply(cut_a, cut_b, depth, self.precision, high.add(to), low.add(to));
+                        let (cut_a, cut_b) = (cut_a.add(i * depth * rows), cut_b.add(j * depth * width));
+                        Numbers::<D, R, V>::multiply(cut_a, cut_b, depth, self.precision, high.add(to), low.add(to));
                         if looks.before(depth * rows * width) {
                             return;
                         }
@@ -126,7 +110,7 @@ impl Tiles<'_> {
                 for j in 0..n {
                     let at = ((j / width * down + i / rows) * rows + i % rows) * width + j % width;
                     let scales = (*self.a_scales.add(i), *self.b_scales.add(j));
-                    *out.add(i * out_row + j) = rounded(*high.add(at) * W::HIGH, *low.add(at), scales);
+                    *out.add(i * out_row + j) = rounded(*high.add(at), *low.add(at), scales);
                 }
             }
         }
@@ -171,46 +155,17 @@ impl Lines {
         // SAFETY: the caller promises that the element exists.
         unsafe { *self.from.data.add(i * self.from.row + p * self.from.column) as f64 * self.factors[i] + ROUND }
     }
-
-    /// Returns element p of row i as an integer, or 0 if there is none. The result for an element that is not finite is
-    /// unspecified.
-    #[inline(always)]
-    unsafe fn number(&self, p: usize, i: usize) -> i32 {
-        // SAFETY: the condition says that the element exists.
-        if p < self.depth && i < self.there { unsafe { self.raised(p, i).to_bits() as i32 } } else { 0 }
-    }
 }
 
-/// A way to multiply tiles.
-trait Way {
-    /// The rows and columns of a tile.
-    const SHAPE: [usize; 2];
-    /// The factor of a total's first part.
-    const HIGH: f64;
-
-    /// Lays out lines of an operand. `to` has room for that many f64s, with an even depth.
-    unsafe fn cut_a(lines: &Lines, to: *mut f64);
-    unsafe fn cut_b(lines: &Lines, to: *mut f64);
-    /// Adds the products of a tile's lines to the tile's totals.
-    unsafe fn multiply(a: *const f64, b: *const f64, depth: usize, of: Precision, high: *mut f64, low: *mut f64);
-}
-
-/// Multiplies in f64. A total's first part is a multiple of 2²⁶.
+/// Tiles of R rows and V vectors. A total's first part is a multiple of 2²⁶.
 struct Numbers<D, const R: usize, const V: usize>(PhantomData<D>);
 
-impl<D: Doubles, const R: usize, const V: usize> Way for Numbers<D, R, V> {
+impl<D: Doubles, const R: usize, const V: usize> Numbers<D, R, V> {
     const SHAPE: [usize; 2] = [R, V * D::LANES];
-    const HIGH: f64 = 1.0;
-
-    #[inline(always)]
-    unsafe fn cut_a(lines: &Lines, to: *mut f64) {
-        // SAFETY: the caller's promise covers this.
-        unsafe { Self::cut_b(lines, to) }
-    }
 
     /// Stores the numbers of all rows, one index along K after the other.
     #[inline(always)]
-    unsafe fn cut_b(lines: &Lines, to: *mut f64) {
+    unsafe fn cut(lines: &Lines, to: *mut f64) {
         const MOST: usize = 24;
         let &Lines { from, there, width, depth, .. } = lines;
         // SAFETY: the elements exist, and `to` has room for their numbers.
@@ -262,79 +217,6 @@ impl<D: Doubles, const R: usize, const V: usize> Way for Numbers<D, R, V> {
                 });
                 start = end;
             }
-        }
-    }
-}
-
-/// Multiplies 16-bit integers, two of K at a time: numbers of A with both digits of B. A total's first part sums the
-/// high digits. A product has 22 bits, so 512 of them add up exactly in 32 bits.
-struct Pairs<S, const R: usize>(PhantomData<S>);
-
-impl<S: Simd, const R: usize> Way for Pairs<S, R> {
-    const SHAPE: [usize; 2] = [R, 2 * S::LANES];
-    const HIGH: f64 = 256.0;
-
-    #[inline(always)]
-    unsafe fn cut_a(lines: &Lines, to: *mut f64) {
-        let to = to.cast::<i32>();
-        // SAFETY: `to` has room for twice as many values.
-        unsafe {
-            for i in 0..lines.width {
-                for p in 0..lines.depth.div_ceil(2) {
-                    *to.add(p * R + i) = lines.number(2 * p, i) & 0xffff | lines.number(2 * p + 1, i) << 16;
-                }
-            }
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn cut_b(lines: &Lines, to: *mut f64) {
-        let (to, width) = (to.cast::<i32>(), 2 * S::LANES);
-        let put = |p: usize, i: usize, q: i32, r: i32| {
-            let (high, other) = ((q + 128) >> 8, (r + 128) >> 8);
-            // SAFETY: as below.
-            unsafe {
-                *to.add(2 * p * width + i) = high & 0xffff | other << 16;
-                *to.add((2 * p + 1) * width + i) = (q - (high << 8)) & 0xffff | (r - (other << 8)) << 16;
-            }
-        };
-        // SAFETY: `to` has room for twice as many values, and the elements exist.
-        unsafe {
-            for p in 0..lines.depth.div_ceil(2) {
-                if 2 * p + 1 < lines.depth && lines.there == width {
-                    let of = |p: usize, i: usize| lines.raised(p, i).to_bits() as i32;
-                    (0..width).for_each(|i| put(p, i, of(2 * p, i), of(2 * p + 1, i)));
-                } else {
-                    (0..width).for_each(|i| put(p, i, lines.number(2 * p, i), lines.number(2 * p + 1, i)));
-                }
-            }
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn multiply(a: *const f64, b: *const f64, depth: usize, _: Precision, high: *mut f64, low: *mut f64) {
-        let (a, b) = (a.cast::<i32>(), b.cast::<f32>());
-        // SAFETY: the operands have half as many rows of R numbers and of four vectors, and the totals R rows of two
-        // vectors.
-        unsafe {
-            let mut sums = [[S::splat_i(0); 4]; R];
-            for p in 0..depth.div_ceil(2) {
-                let mut right = [S::splat_i(0); 4];
-                unroll!(v < 4 => { right[v] = S::bits(S::load(b.add((4 * p + v) * S::LANES))); });
-                unroll!(i < R => {
-                    let left = S::splat_i(*a.add(p * R + i));
-                    unroll!(v < 4 => { sums[i][v] = S::add_pairs(sums[i][v], left, right[v]); });
-                });
-            }
-            let mut parts = [0i32; 4 * 16];
-            unroll!(i < R => {
-                unroll!(v < 4 => { S::store(parts.as_mut_ptr().add(v * S::LANES).cast(), S::from_bits(sums[i][v])); });
-                let width = 2 * S::LANES;
-                for (lane, (&of_high, &of_low)) in parts[..width].iter().zip(&parts[width..]).enumerate() {
-                    *high.add(i * width + lane) += of_high as f64;
-                    *low.add(i * width + lane) += of_low as f64;
-                }
-            });
         }
     }
 }
@@ -398,6 +280,5 @@ mod tests {
         let most = 8_355_711u64;
         assert!(most * most * EXACT as u64 <= 1 << 53 && most * most * (EXACT as u64 + 2) > 1 << 53);
         assert!(32_639 * 32_639 * DEPTH as u64 <= 1 << 53);
-        assert!(32_639 * 128 * DEPTH <= i32::MAX as usize);
     }
 }
