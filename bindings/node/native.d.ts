@@ -141,6 +141,7 @@ export declare class Context {
   /**
    * Packs a matrix for repeated products, as b of `matmulPacked`. Its shape is `[K, N]`, or `[N, K]` with `transB`. Products
    * with it have the default precision that the context has now. A product with another `precision` is `invalid_argument`.
+   * If the context runs everything on one GPU and computes in exact integers, the GPU keeps the matrix's digits.
    */
   pack(b: Tensor, transB?: boolean): Packed
   /** Runs `pack` on another thread. */
