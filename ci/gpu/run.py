@@ -199,7 +199,7 @@ def tests(report, manifest, backends):
             report.skip("tests", test["name"], "it has nothing to do with GPUs, and this is --quick")
             continue
         command = [BUNDLE / test["file"]]
-        if report.args.stand_in and re.search("(gpu_operations|gpu_products|hybrid|fixed|residence|gradients|pipeline|adead_core)$", test["file"]):
+        if report.args.stand_in and re.search("(gpu_operations|gpu_products|hybrid|residence|pipeline)$", test["file"]):
             report.skip("tests", test["name"], "ci/lavapipe and ci/cuda-emulated run it")
             continue
         if not of_c:
