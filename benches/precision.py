@@ -24,10 +24,10 @@ SECONDS = 0.02
 
 
 class Peer:
-    """PyTorch on the same device, without TF32."""
+    """PyTorch on the same device, without TF32. It has no Vulkan: beside `vulkan:0` it takes `cuda:0`."""
 
     def __init__(self, torch, device, threads):
-        self.torch, self.device = torch, device.replace("cpu:0", "cpu")
+        self.torch, self.device = torch, device.replace("cpu:0", "cpu").replace("vulkan", "cuda")
         torch.set_num_threads(threads)
         torch.backends.cuda.matmul.allow_tf32 = False
 

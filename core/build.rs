@@ -25,8 +25,11 @@ use std::path::Path;
 use std::{env, fs};
 
 /// The modules, in the order of `Shader`.
-const MODULES: [&str; 9] =
-    ["attention", "elementwise", "fixed", "integers", "lines", "matmul", "moves", "quantized", "probe"];
+const MODULES: [&str; 10] =
+    ["attention", "elementwise", "fixed", "integers", "lines", "matmul", "moves", "quantized", "probe", "matrices"];
+
+/// How many of them CUDA has.
+const OF_CUDA: usize = 8;
 
 /// What an instruction's words are, by its opcode. A wrong answer costs bytes, or ends the build.
 fn class(opcode: u32) -> u32 {
@@ -38,9 +41,9 @@ fn class(opcode: u32) -> u32 {
     };
     let defines = match opcode {
         // Types, labels, imported instructions, strings.
-        7 | 11 | 19..=33 | 248 => HAS_RESULT,
+        7 | 11 | 19..=33 | 248 | 4456 => HAS_RESULT,
         1 | 12 | 41..=46 | 48..=52 | 54 | 55 | 57 | 59..=61 | 65..=70 | 77..=84 | 86..=92 => HAS_TYPE | HAS_RESULT,
-        109..=205 | 207..=215 | 227 | 229..=242 | 245 => HAS_TYPE | HAS_RESULT,
+        109..=205 | 207..=215 | 227 | 229..=242 | 245 | 4457 | 4459 => HAS_TYPE | HAS_RESULT,
         _ => 0,
     };
     operands | defines
@@ -116,7 +119,7 @@ fn main() {
         let words = bytes.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().expect("four bytes")));
         let mut words = words.collect::<Vec<_>>();
         let unused = match module {
-            "integers" => !cfg!(feature = "integers"),
+            "integers" | "matrices" => !cfg!(feature = "integers"),
             "quantized" => !cfg!(feature = "quantized"),
             _ => false,
         };
@@ -144,7 +147,7 @@ fn cuda(out: &Path) {
         fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}: run ci/cuda-kernels", path.display()))
     };
     let (mut table, mut machine, mut ptx) = (String::new(), Part::default(), Part::default());
-    for family in &MODULES[..MODULES.len() - 1] {
+    for family in &MODULES[..OF_CUDA] {
         // Machine code consists of instructions of 16 bytes; a text ends with zero.
         let mut places = Vec::new();
         let compiled = architectures::has_machine_code(family, cfg!(feature = "machine-code"));

@@ -1,10 +1,10 @@
 #version 450
 // Batched matrix products of fixed-point numbers: y = alpha·(a·b) + beta·c + bias.
 //
-// STAGE 0 cuts the operands' lines along k. It finds each line's largest element and its scale, and stores digits of
-// eight bits. They lie in blocks of 128 lines and 64 of k: [plane, highest digit first][16 bytes of k][line]. STAGE 1
-// multiplies blocks, in tiles of 64 × 32. It rebuilds the numbers from digits and splits them into halves. So sums of
-// products of halves fit in 32 bits over 256 of k. Totals have 96 bits.
+// STAGE 3 and STAGE 4 cut the operands' lines along k: they find each line's largest element, and then its scale and its
+// digits of eight bits. Digits lie in blocks of 128 lines and 64 of k: [plane, highest digit first][16 bytes of k][line], or
+// [plane][32 bytes of k][line] for matrices.comp. STAGE 1 multiplies blocks, in tiles of 64 × 32. It rebuilds the numbers
+// from digits and splits them into halves. So sums of products of halves fit in 32 bits over 256 of k. Totals have 96 bits.
 
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -15,105 +15,106 @@
 const uint THREADS = 128;
 layout(local_size_x = 128) in;
 layout(constant_id = 10) const uint STAGE = 1;
-layout(constant_id = 11) const uint DIGITS = 3;
-// Bits: there is a C; there is a bias; relu comes last; this dispatch starts at the first k; it ends at the last k. For
-// cutting: the elements of a's lines are contiguous; those of b's lines are; b's scale is that of attention's values.
-layout(constant_id = 12) const uint HAS = 0;
-
-const bool HAS_C = (HAS & 1u) != 0u;
-const bool HAS_BIAS = (HAS & 2u) != 0u;
-const bool RELU = (HAS & 4u) != 0u;
-const bool FIRST = (HAS & 8u) != 0u;
-const bool LAST = (HAS & 16u) != 0u;
-const bool A_ALONG = (HAS & 32u) != 0u;
-const bool B_ALONG = (HAS & 64u) != 0u;
-const bool GIVEN = (HAS & 128u) != 0u;
+#include "fixed_products.glsl"
 
 const uint BM = 64, BN = 32, BK = 32;
-// The 16-byte chunks of a plane in a block.
-const uint PLANE = 512;
-
-layout(push_constant) uniform Push {
-    // Products: digits and scales of both operands. Cutting: both operands, then their digits.
-    uvec2 p0, p1, p2, p3;
-    // Cutting: the scales of both operands.
-    uvec2 c, bias;
-    uvec2 y, totals;
-    // For each batch axis but the outermost, innermost first: its length, and the steps along it in a and b (in
-    // matrices) and c.
-    uvec2 table;
-    // Products: m, n, blocks of k in total, the first block here, the block behind the last here. Cutting: k, groups of
-    // eight lines of a, lines of a matrix of a, and of b.
-    uint w0, w1, w2, w3, w4;
-    // Products: steps of the batches. Cutting: a's distances between lines and along k, then b's.
-    uint axes, a_step, b_step, c_step, c_row, c_column;
-    float alpha, beta;
-};
 
 // The numbers of a step, one k after the other.
 shared int pool[BK * (BM + BN)];
 
-// Cuts eight lines: the lines of a, then those of b, one matrix after the other, each padded to blocks of 128. If a
-// line is contiguous, sixteen threads read it. If lines lie side by side, eight neighbouring threads read one element
-// of each.
+// What a workgroup works on to cut lines: those of a, then those of b, one matrix after the other. A matrix has tiles of
+// lines, and a tile has steps along k.
+struct Piece {
+    bool of_a, along;
+    uint lines, line_step, k_step, matrix, line, step_;
+};
+
+Piece piece_of(const uint tile, const uint steps) {
+    Piece p;
+    p.of_a = gl_WorkGroupID.x < w1;
+    p.along = p.of_a ? A_ALONG : B_ALONG;
+    p.lines = p.of_a ? w2 : w3;
+    p.line_step = p.of_a ? axes : b_step;
+    p.k_step = p.of_a ? a_step : c_step;
+    uint group = p.of_a ? gl_WorkGroupID.x : gl_WorkGroupID.x - w1, tiles = (p.lines + tile - 1u) / tile;
+    p.step_ = group % steps;
+    p.line = group / steps % tiles * tile;
+    p.matrix = group / steps / tiles;
+    return p;
+}
+
+uint element(const Piece p, const uint line, const uint k) {
+    return load_word(p.of_a ? p0 : p1, p.matrix * p.lines * w0 + line * p.line_step + k * p.k_step);
+}
+
+// Stores the largest magnitudes of parts of 32 lines. Neighbouring threads read neighbouring elements: of the same line, or
+// of 32 lines.
+void find_most() {
+    Piece p = piece_of(32u, (w0 + w4 - 1u) / w4);
+    uint thread = gl_LocalInvocationIndex, lane = thread % 32u, warp = thread / 32u;
+    uint first = p.step_ * w4, last = min(first + w4, w0), own = p.along ? warp : lane;
+    if (thread < 32u) {
+        pool[thread] = 0;
+    }
+    barrier();
+    uint most[8] = uint[](0u, 0u, 0u, 0u, 0u, 0u, 0u, 0u);
+    [[dont_unroll]] for (uint k = first + (p.along ? lane : warp); k < last; k += 32u) {
+        // Eight loads are on their way.
+        [[unroll]] for (uint i = 0u; i < 8u; i++) {
+            uint line = p.line + own + (p.along ? 4u * i : 0u), at = k + (p.along ? 0u : 4u * i);
+            uint x = line < p.lines && at < last ? element(p, line, at) : 0u;
+            most[i] = max(most[i], x & MAGNITUDE);
+        }
+    }
+    [[unroll]] for (uint i = 0u; i < 8u; i++) {
+        atomicMax(pool[own + (p.along ? 4u * i : 0u)], int(most[i]));
+    }
+    barrier();
+    if (thread < 32u && p.line + thread < p.lines) {
+        uint place = (p.matrix * ((w0 + w4 - 1u) / w4) + p.step_) * p.lines + p.line + thread;
+        store_word(p.of_a ? y : totals, place, uint(pool[thread]));
+    }
+}
+
+// Stores the scales of 128 lines, and their digits of 64 of k.
 void cut_lines() {
-    bool of_a = gl_WorkGroupID.x < w1, along = of_a ? A_ALONG : B_ALONG;
-    uint lines = of_a ? w2 : w3, line_step = of_a ? axes : b_step, k_step = of_a ? a_step : c_step;
-    uint group = of_a ? gl_WorkGroupID.x : gl_WorkGroupID.x - w1, groups = (lines + 127u) / 128u * 16u;
-    uint matrix = group / groups, first_line = group % groups * 8u, origin = matrix * lines * w0;
-    uvec2 from = of_a ? p0 : p1, to = of_a ? p2 : p3;
-    uint thread = gl_LocalInvocationIndex, own = along ? thread / 16u : thread % 8u, begin = along ? thread % 16u : thread / 8u;
-    uint most = 0u;
-    if (first_line + own < lines) {
-        [[dont_unroll]] for (uint p = begin; p < w0; p += 16u) {
-            most = max(most, load_word(from, origin + (first_line + own) * line_step + p * k_step) & MAGNITUDE);
+    uint blocks = (w0 + 63u) / 64u, parts = (w0 + w4 - 1u) / w4, thread = gl_LocalInvocationIndex;
+    Piece p = piece_of(128u, blocks);
+    uint own_line = p.line + thread, most = 0u;
+    if (own_line < p.lines && !GIVEN) {
+        [[dont_unroll]] for (uint i = 0u; i < parts; i++) {
+            most = max(most, load_word(p.of_a ? y : totals, (p.matrix * parts + i) * p.lines + own_line));
         }
     }
-    pool[own * 16u + begin] = int(most);
-    barrier();
-    if (thread < 8u) {
-        [[dont_unroll]] for (uint i = 0u; i < 16u; i++) {
-            most = max(i == 0u ? 0u : most, uint(pool[thread * 16u + i]));
-        }
-        int scale = GIVEN && !of_a ? value_scale(DIGITS) : scale_of(most, DIGITS);
-        pool[THREADS + thread] = scale;
-        if (first_line + thread < lines) {
-            store_word(of_a ? c : bias, matrix * lines + first_line + thread, uint(scale));
-        }
+    int scale = GIVEN ? value_scale(DIGITS) : scale_of(most, DIGITS);
+    pool[thread] = scale;
+    if (own_line < p.lines && p.step_ == 0u) {
+        store_word(p.of_a ? c : bias, p.matrix * p.lines + own_line, uint(scale));
     }
     barrier();
-    uint blocks = (w0 + 63u) / 64u;
-    [[dont_unroll]] for (uint task = thread; task < 32u * blocks; task += THREADS) {
-        uint chunk = task / 8u, line = first_line + task % 8u, k = chunk * 16u;
+    uint block = ((p.matrix * ((p.lines + 127u) / 128u) + p.line / 128u) * blocks + p.step_) * (DIGITS * PLANE);
+    // Neighbouring threads read 64 elements of eight lines, or one of 128 lines.
+    [[dont_unroll]] for (uint task = thread; task < 512u; task += THREADS) {
+        uint own = p.along ? task / 32u * 8u + task % 8u : task % 128u, chunk = p.along ? task / 8u % 4u : task / 128u;
+        uint line = p.line + own, k = p.step_ * 64u + chunk * 16u;
+        if (line >= p.lines) {
+            continue;
+        }
         uvec4 planes[3] = uvec4[](uvec4(0u), uvec4(0u), uvec4(0u));
-        [[dont_unroll]] for (uint i = 0u; i < 16u; i++) {
+        [[unroll]] for (uint i = 0u; i < 16u; i++) {
             // Adds half a digit, so each byte is its digit plus 128.
-            uint x = line < lines && k + i < w0 ? load_word(from, origin + line * line_step + (k + i) * k_step) : 0u;
-            uint q = uint(cut(x, pool[THREADS + task % 8u])) + (DIGITS == 3u ? 0x8080u : 0x80u);
+            uint x = k + i < w0 ? element(p, line, k + i) : 0u;
+            uint q = uint(cut(x, pool[own])) + (DIGITS == 3u ? 0x8080u : 0x80u);
             uint shift = i % 4u * 8u;
             planes[0][i / 4u] |= (q & 0xffu ^ 0x80u) << shift;
             planes[1][i / 4u] |= (q >> 8 & 0xffu ^ (DIGITS == 3u ? 0x80u : 0u)) << shift;
             planes[2][i / 4u] |= (q >> 16 & 0xffu) << shift;
         }
-        uint place = (group / 16u * blocks + chunk / 4u) * (DIGITS * PLANE) + chunk % 4u * 128u + line % 128u;
+        uint place = block + (PAIRS ? chunk / 2u * 256u + own * 2u + chunk % 2u : chunk * 128u + own);
         for (uint i = 0u; i < DIGITS; i++) {
-            Word4(at(to, place + (DIGITS - 1u - i) * PLANE, 4u)).v = planes[i];
+            Word4(at(p.of_a ? p2 : p3, place + (DIGITS - 1u - i) * PLANE, 4u)).v = planes[i];
         }
     }
-}
-
-// Returns a batch's matrices of a and b, and its offset in c.
-uvec3 origins(const uint batch) {
-    uvec3 origin = uvec3(0);
-    uint rest = batch;
-    for (uint i = 0; i < axes; i++) {
-        uint length = load_word(table, 4u * i);
-        for (uint j = 0; j < 3; j++) {
-            origin[j] += rest % length * load_word(table, 4u * i + j + 1u);
-        }
-        rest /= length;
-    }
-    return origin + rest * uvec3(a_step, b_step, c_step);
 }
 
 // Rebuilds 16 numbers of a line from their digits, and stores them at `to` and every `edge` behind it.
@@ -164,22 +165,6 @@ void add_up() {
     for (uint i = 0u; i < 4u; i++) {
         highs[i] = middles[i] = lows[i] = ivec4(0);
     }
-}
-
-void finish(const Total t, const uint batch, const uint row, const uint column, const uvec3 origin) {
-    int s = int(load_word(p2, origin.x * w0 + row)), r = int(load_word(p3, origin.y * w1 + column));
-    precise float x = f(s == NOT_FINITE || r == NOT_FINITE ? NAN : rounded(t, -s - r));
-    x = canonical(x * alpha);
-    if (HAS_C) {
-        x = x + beta * load(c, origin.z + row * c_row + column * c_column);
-    }
-    if (HAS_BIAS) {
-        x = x + load(bias, column);
-    }
-    if (RELU) {
-        x = floatBitsToInt(x) > 0 || is_nan(x) ? x : 0.0;
-    }
-    store(y, (batch * w0 + row) * w1 + column, x);
 }
 
 // Computes a tile of a product over some blocks of k.
@@ -234,7 +219,9 @@ void product() {
 }
 
 void main() {
-    if (STAGE == 0u) {
+    if (STAGE == 3u) {
+        find_most();
+    } else if (STAGE == 4u) {
         cut_lines();
     } else {
         product();

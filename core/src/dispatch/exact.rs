@@ -2,6 +2,7 @@
 
 use crate::contract::Precision;
 use crate::family::Family;
+use crate::hal::INT8_MATRICES;
 use crate::isa::Isa;
 
 /// The unit and the rates of a device's products in exact integers. Rates are those of `fixed24` and of `fixed16`, in operations per
@@ -73,9 +74,10 @@ impl Exact {
     /// The unit and rates of a GPU of an architecture, such as `sm_90`. `f32` is the rate of its f32 products.
     pub(super) fn of_gpu(arch: &str, f32: f64) -> Exact {
         let generation = arch.strip_prefix("sm_").and_then(|text| text.parse::<u32>().ok());
-        // Multiples of the f32 rate. Measured on an H200: `sm_90`, and the last row through Vulkan. The others follow from
-        // makers' figures.
+        // Multiples of the f32 rate. Measured on an H200: `sm_90`, and the first and last row through Vulkan. The others follow
+        // from makers' figures.
         let (unit, times) = match generation {
+            None if arch.ends_with(INT8_MATRICES) => ("cooperative matrices", [1.3, 2.0]),
             Some(90) => ("wgmma", [3.0, 5.0]),
             Some(80..) => ("mma.sync", [1.5, 3.0]),
             Some(61..) => ("dp4a", [0.4, 0.8]),
@@ -86,9 +88,14 @@ impl Exact {
         Exact {
             unit,
             gflops,
-            // Measured on an H200. Its kernel is not one for warpgroups, and computes and cuts weights between its products.
+            // Measured on an H200. Its kernel is not one for warpgroups, and computes and cuts weights between its products. With
+            // cooperative matrices each step is a kernel.
             #[cfg(feature = "integers")]
-            attention: (if unit == "wgmma" { "mma.sync" } else { unit }, gflops.map(|rate| 0.35 * rate)),
+            attention: match unit {
+                "wgmma" => ("mma.sync", gflops.map(|rate| 0.35 * rate)),
+                "cooperative matrices" => (unit, gflops.map(|rate| 0.1 * rate)),
+                _ => (unit, gflops.map(|rate| 0.35 * rate)),
+            },
         }
     }
 }

@@ -264,6 +264,8 @@ fn units_of_exact_integers_follow_the_device() {
         ("sm_75", "dp4a", 80.0),
         ("sm_61", "dp4a", 80.0),
         ("sm_60", "32-bit integers", 33.0),
+        ("vulkan 1.3", "32-bit integers", 33.0),
+        ("vulkan 1.4 + int8 matrices", "cooperative matrices", 200.0),
         ("", "32-bit integers", 33.0),
     ] {
         let exact = Exact::of_gpu(arch, 100.0);

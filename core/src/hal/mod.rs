@@ -79,6 +79,9 @@ impl DeviceKind {
     }
 }
 
+/// The end of `arch` of a device whose matrix units multiply exact integers through Vulkan.
+pub(crate) const INT8_MATRICES: &str = " + int8 matrices";
+
 /// Describes a device.
 #[derive(Clone, Debug)]
 pub struct DeviceInfo {
@@ -88,7 +91,8 @@ pub struct DeviceInfo {
     pub name: String,
     /// How the device keeps the arithmetic contract.
     pub contract: ContractLevel,
-    /// The target of its kernels: an instruction set, a compute capability, a version of Vulkan.
+    /// The target of its kernels: an instruction set, a compute capability, a version of Vulkan and
+    /// whether its matrix units multiply exact integers.
     pub arch: String,
     /// The number of execution units: threads, multiprocessors. 0 if the driver doesn't report it.
     pub units: usize,

@@ -15,7 +15,7 @@ use std::sync::OnceLock;
 static MACHINE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/machine.packed"));
 static TEXTS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/ptx.packed"));
 
-type Tables = ([&'static [(usize, usize)]; Kernels::COUNT - 1], [usize; (Kernels::COUNT - 1) * PTX.len()]);
+type Tables = ([&'static [(usize, usize)]; Kernels::OF_CUDA], [usize; Kernels::OF_CUDA * PTX.len()]);
 
 /// By family: where its machine code begins and ends in [`MACHINE`], if it has any; and where each text ends in [`TEXTS`], family by
 /// family.
@@ -71,8 +71,8 @@ impl Image {
         type Unpacked = OnceLock<Option<Vec<u8>>>;
         static CODE: Unpacked = OnceLock::new();
         static PACKED: Unpacked = OnceLock::new();
-        static PTX_OF: [[Unpacked; PTX.len()]; Kernels::COUNT - 1] =
-            [const { [const { OnceLock::new() }; PTX.len()] }; Kernels::COUNT - 1];
+        static PTX_OF: [[Unpacked; PTX.len()]; Kernels::OF_CUDA] =
+            [const { [const { OnceLock::new() }; PTX.len()] }; Kernels::OF_CUDA];
         let family = kernels as usize;
         let bytes = || match self {
             Image::MachineCode(place) => {

@@ -249,7 +249,7 @@ impl Launch {
                 // The kernel that unpacks converts to f32 in the fourth stage.
                 launch.take(&[format, if stage == 1 { rows } else { u32::from(stage == 4) }]);
             }
-            Kernels::Probe => fail!(Internal, "CUDA has no probe kernel"),
+            Kernels::Probe | Kernels::Matrices => fail!(Internal, "CUDA has no {kernels:?} kernels"),
         }
         Ok(launch)
     }

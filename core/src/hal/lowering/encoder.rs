@@ -26,13 +26,17 @@ pub enum Kernels {
     Moves,
     /// Products with matrices of quantised blocks.
     Quantized,
-    /// Kernels with known results, for checking a device.
+    /// Kernels with known results, for checking a device. Vulkan has them alone.
     Probe,
+    /// Matrix products of fixed-point numbers by cooperative matrices. Vulkan has them alone.
+    Matrices,
 }
 
 impl Kernels {
     /// The number of families.
-    pub const COUNT: usize = 9;
+    pub const COUNT: usize = 10;
+    /// The number of those that CUDA has, which come first.
+    pub const OF_CUDA: usize = 8;
 }
 
 /// The limits of a device that shape its kernels.
@@ -56,6 +60,10 @@ pub struct Limits {
     pub fixed_tile: [u32; 2],
     /// The tiles of fixed-point products on tensor cores. `None` if the device has no such kernel.
     pub fixed_wide: Option<FixedWide>,
+    /// Whether two kernels cut fixed-point numbers: one finds the largest of parts of lines.
+    pub cuts_in_parts: bool,
+    /// The cooperative matrices that multiply fixed-point numbers, if the device has them.
+    pub matrices: Option<Matrices>,
     /// Whether a product of few rows with quantised blocks makes and cuts the rows itself.
     pub makes_rows: bool,
     /// Whether tensor cores compute tiles of products with quantised blocks, and attention in exact integers.
@@ -71,6 +79,16 @@ impl Limits {
     pub fn makes_rows(&self) -> bool {
         cfg!(feature = "cuda") && self.makes_rows
     }
+}
+
+/// The cooperative matrices of signed bytes that a device multiplies: m×k by k×n.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Matrices {
+    /// The threads of a subgroup, which work on one matrix.
+    pub subgroup: u32,
+    pub m: u32,
+    pub n: u32,
+    pub k: u32,
 }
 
 /// Returns the rows and columns of a tile that tensor cores compute, for a number of digits and [m, n, batches].

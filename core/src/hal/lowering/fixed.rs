@@ -3,7 +3,7 @@
 //! [`cut`] encodes the cutting of both operands: the largest elements of their lines along K, the lines' scales, and
 //! their digits. [`encode`] encodes this and the products after it.
 
-use super::{Encoder, Kernels, Push};
+use super::{Encoder, Kernels, Matrices, Push};
 use super::{elementwise, matmul::Axis};
 use crate::contract::{Activation, Precision};
 use crate::error::{Result, fail};
@@ -29,6 +29,10 @@ const LAST: u32 = 16;
 const A_ALONG: u32 = 32;
 const B_ALONG: u32 = 64;
 const GIVEN: u32 = 128;
+const PAIRS: u32 = 256;
+
+/// The rows and columns of a tile of matrices.comp.
+const MATRICES_TILE: [u32; 2] = [64, 64];
 
 /// Digits are stored in blocks of LINES lines and DEPTH of K. Lines are padded with zeros to whole blocks.
 const LINES: u32 = 128;
@@ -169,7 +173,8 @@ impl Cutting<'_> {
         for word in [self.k, of_a as u32, a.lines, b.lines, part].into_iter().chain(steps).chain([0; 4]) {
             push = push.word(word);
         }
-        let constants = [stage, self.precision.digits(), self.bits()];
+        let pairs = if encoder.limits().matrices.is_some() { PAIRS } else { 0 };
+        let constants = [stage, self.precision.digits(), self.bits() | pairs];
         encoder.dispatch(Kernels::Fixed, &constants, &push, [(of_a + of_b) as u32, 1, 1])
     }
 }
@@ -224,16 +229,9 @@ pub fn cut_values(encoder: &mut dyn Encoder, precision: Precision, k: u32, value
 
 fn cut(encoder: &mut dyn Encoder, cutting: Cutting<'_>) -> Result<()> {
     let k = cutting.k;
-    // A thread runs about 9 iterations for each 64 of K.
-    if k.div_ceil(DEPTH) > encoder.limits().iterations / 12 {
-        fail!(
-            Unsupported,
-            "matmul: K is {k}, which needs more loop iterations than this device's driver allows a kernel"
-        );
-    }
     let operands = cutting.operands;
     let lines = operands.map(|operand| operand.lines as u64 * operand.matrices as u64);
-    if encoder.limits().fixed_wide.is_some() {
+    if encoder.limits().cuts_in_parts {
         let part = k.div_ceil(16).next_multiple_of(DEPTH);
         let parts = k.div_ceil(part);
         let most = encoder.scratch(4 * (lines[0] + lines[1]) * parts as u64)?;
@@ -280,8 +278,11 @@ pub fn multiply(encoder: &mut dyn Encoder, products: &Products, [a, b]: [Digits;
     let Products { precision, m, n, k, batches, c, bias, y, c_row, c_column, alpha, beta, activation, .. } = *products;
     let axes = &products.axes;
     let limits = encoder.limits();
-    let [bm, bn] =
-        limits.fixed_wide.map_or(limits.fixed_tile, |wide| wide(&limits, precision.digits(), [m, n, batches]));
+    let [bm, bn] = match (limits.fixed_wide, limits.matrices) {
+        (Some(wide), _) => wide(&limits, precision.digits(), [m, n, batches]),
+        (None, Some(_)) => MATRICES_TILE,
+        (None, None) => limits.fixed_tile,
+    };
     let groups = m.div_ceil(bm) as u64 * n.div_ceil(bn) as u64 * batches as u64;
     if groups > i32::MAX as u64 {
         fail!(Unsupported, "matmul: {batches} products of {m}×{k} by {k}×{n} are too many for one kernel");
@@ -314,6 +315,9 @@ pub fn multiply(encoder: &mut dyn Encoder, products: &Products, [a, b]: [Digits;
             // A workgroup has a multiprocessor to itself, and takes one tile after the other.
             let resident = groups.min(limits.units);
             encoder.dispatch(Kernels::Fixed, &[WIDE, digits, has | part, groups, bn], &push, [resident, 1, 1])?;
+        } else if let Some(Matrices { subgroup, m, n, k }) = limits.matrices {
+            let constants = [4 * subgroup, digits, has | part, m, n, k];
+            encoder.dispatch(Kernels::Matrices, &constants, &push, [groups, 1, 1])?;
         } else {
             encoder.dispatch(Kernels::Fixed, &[PRODUCT, digits, has | part], &push, [groups, 1, 1])?;
         }

@@ -33,7 +33,7 @@ mod topk;
 
 #[cfg(feature = "cuda")]
 pub use cumsum::CUMSUM;
-pub use encoder::{Encoder, Explain, Kernels, Limits, PUSH_BYTES, Push};
+pub use encoder::{Encoder, Explain, Kernels, Limits, Matrices, PUSH_BYTES, Push};
 #[cfg(feature = "integers")]
 pub use fixed::{cut_matrix, digits_bytes};
 #[cfg(feature = "cuda")]

@@ -125,6 +125,8 @@ table! {
 pub struct Instance {
     pub handle: vk::Instance,
     pub api: InstanceApi,
+    /// Lists a device's cooperative matrices, if a driver can.
+    pub matrices: Option<vk::PFN_vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR>,
     process: u32,
 }
 
@@ -204,7 +206,13 @@ pub(super) fn open(names: &[&str]) -> Result<Instance> {
     }
     // SAFETY: `get` returns functions of this instance, and the table has the specification's types.
     let api = unsafe { InstanceApi::load(&|name| get(handle, name.as_ptr())) }?;
-    Ok(Instance { handle, api, process: crate::process::id() })
+    // SAFETY: as above.
+    let matrices = unsafe { get(handle, c"vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR".as_ptr()) };
+    // SAFETY: the type is that of the specification for this name.
+    let matrices = matrices.map(|f| unsafe {
+        std::mem::transmute::<unsafe extern "system" fn(), vk::PFN_vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR>(f)
+    });
+    Ok(Instance { handle, api, matrices, process: crate::process::id() })
 }
 
 /// Converts text in a fixed array, up to its NUL.

@@ -344,6 +344,12 @@ fn create(instance: &Instance, physical: &Physical, families: &[u32], push: bool
     if robust2 {
         extensions.push(vk::EXT_ROBUSTNESS2_NAME.as_ptr());
     }
+    let mut cooperative = vk::PhysicalDeviceCooperativeMatrixFeaturesKHR::default().cooperative_matrix(true);
+    let mut sized = vk::PhysicalDeviceSubgroupSizeControlFeatures::default().subgroup_size_control(true);
+    let multiplies = physical.optional.matrices.is_some();
+    if multiplies {
+        extensions.push(vk::KHR_COOPERATIVE_MATRIX_NAME.as_ptr());
+    }
     let mut features = physical.features;
     features.robust_buffer_access &= vk::Bool32::from(robust);
     let mut features12 = physical.features12;
@@ -358,6 +364,9 @@ fn create(instance: &Instance, physical: &Physical, families: &[u32], push: bool
         .push_next(&mut features11);
     if robust2 {
         info = info.push_next(&mut robustness2);
+    }
+    if multiplies {
+        info = info.push_next(&mut cooperative).push_next(&mut sized);
     }
     let mut device = vk::Device::null();
     let _changing = lock(&DEVICE_LIFETIMES);

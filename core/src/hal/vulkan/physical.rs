@@ -3,6 +3,7 @@
 use super::api::{Instance, instance, text};
 use crate::error::Result;
 use crate::hal::DeviceKind;
+use crate::hal::lowering::Matrices;
 use ash::vk;
 use std::ptr;
 use std::sync::OnceLock;
@@ -60,6 +61,8 @@ pub struct OptionalFeatures {
     /// Whether writes outside a descriptor's range are dropped. Otherwise they may land elsewhere in the same memory
     /// block.
     pub robustness2: bool,
+    /// The cooperative matrices that multiply signed bytes.
+    pub matrices: Option<Matrices>,
 }
 
 // SAFETY: a handle that any thread may use, and plain values: the `p_next` pointers of the structures are null.
@@ -139,6 +142,12 @@ impl Physical {
         if offers(vk::EXT_ROBUSTNESS2_NAME) {
             features = features.push_next(&mut robustness2);
         }
+        let mut cooperative = vk::PhysicalDeviceCooperativeMatrixFeaturesKHR::default();
+        let mut sized = vk::PhysicalDeviceSubgroupSizeControlFeatures::default();
+        let new = cfg!(feature = "integers") && properties.api_version >= vk::API_VERSION_1_3;
+        if new && offers(vk::KHR_COOPERATIVE_MATRIX_NAME) {
+            features = features.push_next(&mut cooperative).push_next(&mut sized);
+        }
         // SAFETY: as above.
         unsafe { (api.features)(handle, &mut features) };
         let features = features.features;
@@ -159,6 +168,12 @@ impl Physical {
             () if compute_family(instance, handle).is_none() => Some("a compute queue"),
             () => None,
         };
+        let subgroup_size = subgroup.subgroup_size;
+        let multiplies = cooperative.cooperative_matrix & sized.subgroup_size_control & vulkan12.shader_int8 != 0
+            && vulkan12.vulkan_memory_model != 0
+            && properties.limits.max_compute_work_group_invocations >= 4 * subgroup_size
+            && properties.limits.max_compute_shared_memory_size >= MATRICES_SHARE;
+        let matrices = if multiplies { matrices(instance, handle, subgroup_size) } else { None };
         let computes = subgroup.supported_stages.contains(vk::ShaderStageFlags::COMPUTE);
         let subgroup_operations = if computes { subgroup.supported_operations.as_raw() } else { 0 };
         Physical {
@@ -184,6 +199,7 @@ impl Physical {
                 memory_budget: offers(vk::EXT_MEMORY_BUDGET_NAME),
                 push_descriptor: offers(vk::KHR_PUSH_DESCRIPTOR_NAME),
                 robustness2: robustness2.robust_buffer_access2 != 0,
+                matrices,
                 shuffle: subgroup_operations & vk::SubgroupFeatureFlags::SHUFFLE.as_raw() != 0,
             },
             features,
@@ -191,7 +207,7 @@ impl Physical {
             features12: vulkan12,
             limits: properties.limits,
             max_allocation: maintenance3.max_memory_allocation_size,
-            subgroup: subgroup.subgroup_size,
+            subgroup: subgroup_size,
             subgroup_operations,
             cache_uuid: properties.pipeline_cache_uuid,
             iterations: if driver.driver_id == vk::DriverId::MESA_LLVMPIPE { LLVMPIPE_ITERATIONS } else { u32::MAX },
@@ -224,6 +240,30 @@ fn extensions(instance: &Instance, handle: vk::PhysicalDevice) -> Vec<vk::Extens
     }
     list.truncate(count as usize);
     list
+}
+
+/// The bytes that a workgroup of `matrices.comp` shares.
+const MATRICES_SHARE: u32 = 2 * 128 * 80;
+
+/// Returns the largest cooperative matrices of signed bytes, with 32-bit sums, that `matrices.comp` can use.
+fn matrices(instance: &Instance, handle: vk::PhysicalDevice, subgroup: u32) -> Option<Matrices> {
+    let list_all = instance.matrices?;
+    let mut list = [vk::CooperativeMatrixPropertiesKHR::default(); 64];
+    let mut count = list.len() as u32;
+    // SAFETY: the array has room for `count` entries. With more of them the call returns INCOMPLETE and drops the rest.
+    let result = unsafe { list_all(handle, &mut count, list.as_mut_ptr()) };
+    let count = if result.as_raw() < 0 { 0 } else { count as usize };
+    let (byte, sum) = (vk::ComponentTypeKHR::SINT8, vk::ComponentTypeKHR::SINT32);
+    let fits = |entry: &&vk::CooperativeMatrixPropertiesKHR| {
+        let sizes = [entry.m_size, entry.n_size, entry.k_size];
+        [entry.a_type, entry.b_type, entry.c_type, entry.result_type] == [byte, byte, sum, sum]
+            && entry.saturating_accumulation == 0
+            && entry.scope == vk::ScopeKHR::SUBGROUP
+            && sizes.iter().all(|size| [16, 32].contains(size))
+            && (entry.m_size * entry.n_size).is_multiple_of(subgroup)
+    };
+    let largest = list[..count].iter().filter(fits).max_by_key(|entry| entry.m_size * entry.n_size * entry.k_size)?;
+    Some(Matrices { subgroup, m: largest.m_size, n: largest.n_size, k: largest.k_size })
 }
 
 /// Lists the queue families of a device.

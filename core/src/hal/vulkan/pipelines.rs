@@ -106,12 +106,19 @@ impl Pipelines {
         }
         let own = (FIRST_OWN..).zip(constants.iter().copied());
         let all: Vec<(u32, u32)> = (0..).zip(shared.modes.constants()).chain(own).collect();
-        let pipeline = self.compile(shared, shaders::code(kernels)?, c"main", &all, self.layout)?;
+        // The subgroups of a kernel with matrices have the size that its constants say.
+        let size = shared
+            .physical
+            .optional
+            .matrices
+            .filter(|_| kernels == Kernels::Matrices)
+            .map(|matrices| matrices.subgroup);
+        let pipeline = self.compile(shared, shaders::code(kernels)?, c"main", &all, self.layout, size)?;
         made.push((constants.into(), pipeline));
         Ok(pipeline)
     }
 
-    /// Compiles a module. `invalid_kernel` if the driver refuses it.
+    /// Compiles a module, with subgroups of this size if one is given. `invalid_kernel` if the driver refuses it.
     pub fn compile(
         &self,
         shared: &Shared,
@@ -119,6 +126,7 @@ impl Pipelines {
         entry: &std::ffi::CStr,
         constants: &[(u32, u32)],
         layout: vk::PipelineLayout,
+        subgroup: Option<u32>,
     ) -> Result<vk::Pipeline> {
         shared.usable()?;
         let (api, device) = (&shared.api, shared.device);
@@ -134,11 +142,16 @@ impl Pipelines {
                 .collect();
             let data: Vec<u8> = constants.iter().flat_map(|&(_, word)| word.to_ne_bytes()).collect();
             let specialization = vk::SpecializationInfo::default().map_entries(&entries).data(&data);
-            let stage = vk::PipelineShaderStageCreateInfo::default()
+            let mut stage = vk::PipelineShaderStageCreateInfo::default()
                 .stage(vk::ShaderStageFlags::COMPUTE)
                 .module(module)
                 .name(entry)
                 .specialization_info(&specialization);
+            let mut sized = vk::PipelineShaderStageRequiredSubgroupSizeCreateInfo::default();
+            if let Some(size) = subgroup {
+                sized.required_subgroup_size = size;
+                stage = stage.push_next(&mut sized);
+            }
             let info = vk::ComputePipelineCreateInfo::default()
                 .flags(vk::PipelineCreateFlags::DISPATCH_BASE)
                 .stage(stage)

@@ -33,6 +33,8 @@ pub struct Recorder {
     concurrent: ConcurrentKernels,
     /// The number of commands in the buffer.
     pub count: u32,
+    /// The bytes of memory for intermediate values that they hold.
+    pub held: u64,
     state: State,
     /// The recorded steps, if they are one command's: then an equal command can submit the buffer again unchanged.
     recipe: Option<Steps>,
@@ -81,6 +83,7 @@ impl Recorder {
             last: None,
             concurrent: ConcurrentKernels::default(),
             count: 0,
+            held: 0,
             state: State::Initial,
             recipe: None,
             to_host: false,
@@ -209,6 +212,7 @@ impl Recorder {
         self.last = None;
         self.concurrent.end();
         self.count = 0;
+        self.held = 0;
         self.to_host = false;
         self.state = State::Finished;
         found
@@ -343,6 +347,7 @@ impl Recorder {
     /// Allocates device memory that lives until the work is done, and returns its address.
     pub fn scratch(&mut self, bytes: u64) -> Result<u64> {
         let memory = Allocation::new(&self.shared, bytes as usize, Space::Local, "scratch")?;
+        self.held += bytes;
         let address = memory.address;
         self.keep(memory);
         Ok(address)

@@ -140,6 +140,7 @@ mod tests {
             (Kernels::Moves, include_bytes!("../../../kernels/vulkan/generated/moves.spv")),
             (Kernels::Quantized, include_bytes!("../../../kernels/vulkan/generated/quantized.spv")),
             (Kernels::Probe, include_bytes!("../../../kernels/vulkan/generated/probe.spv")),
+            (Kernels::Matrices, include_bytes!("../../../kernels/vulkan/generated/matrices.spv")),
         ];
         for (shader, bytes) in compiled {
             let unpacked: Vec<u8> = code(shader).unwrap().iter().flat_map(|word| word.to_le_bytes()).collect();

@@ -8,7 +8,7 @@ use super::physical::Physical;
 use super::probe::Modes;
 use crate::error::Result;
 use crate::fpenv::DefaultEnvironment;
-use crate::hal::{ContractLevel, DeviceInfo, TileCosts, Workers, copy};
+use crate::hal::{ContractLevel, DeviceInfo, INT8_MATRICES, TileCosts, Workers, copy};
 use ash::vk;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -95,7 +95,10 @@ impl Shared {
             id,
             name: physical.name.clone(),
             contract: ContractLevel::Emulated,
-            arch: format!("vulkan {major}.{minor}"),
+            arch: format!(
+                "vulkan {major}.{minor}{}",
+                if physical.optional.matrices.is_some() { INT8_MATRICES } else { "" }
+            ),
             units: physical.units,
             memory: physical.memory,
             kind: physical.kind,

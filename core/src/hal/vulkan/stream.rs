@@ -29,6 +29,8 @@ use std::sync::Arc;
 const FULL: u32 = 64;
 /// The most submissions in flight. One more waits for the oldest.
 const IN_FLIGHT: usize = 32;
+/// The most bytes of intermediate values of submissions in flight, unless one has more alone: the same memory serves the next ones.
+const HELD_IN_FLIGHT: u64 = 256 << 20;
 /// Copies on the device of at least this many bytes use a kernel.
 const BY_KERNEL: usize = 64 << 10;
 
@@ -127,7 +129,7 @@ impl VulkanStream {
         if self.recording.is_some() {
             return Ok(());
         }
-        let full = self.open.as_ref().is_some_and(|open| open.count >= FULL);
+        let full = self.open.as_ref().is_some_and(|open| open.count >= FULL || open.held >= HELD_IN_FLIGHT / 4);
         if full || self.timeline.reached(self.last)? { self.submit_open() } else { Ok(()) }
     }
 
@@ -146,15 +148,21 @@ impl VulkanStream {
         let waits = std::mem::take(&mut self.waits);
         self.in_flight.push_back(Submission { number: self.last, work, _waits: waits });
         // Checking for finished work asks the driver, which takes time, so it happens only when much is in flight.
-        if self.in_flight.len() > IN_FLIGHT / 2 {
+        if self.in_flight.len() > IN_FLIGHT / 2 || self.held() > HELD_IN_FLIGHT / 2 {
             self.reap()?;
         }
-        while self.in_flight.len() > IN_FLIGHT {
+        while self.in_flight.len() > IN_FLIGHT || self.in_flight.len() > 1 && self.held() > HELD_IN_FLIGHT {
             let oldest = self.in_flight[0].number;
             self.timeline.wait(oldest, u64::MAX)?;
             self.reap()?;
         }
         Ok(())
+    }
+
+    /// Returns the bytes of intermediate values of submissions in flight.
+    fn held(&self) -> u64 {
+        let of = |submission: &Submission| if let Work::Own(recorder) = &submission.work { recorder.held } else { 0 };
+        self.in_flight.iter().map(of).sum()
     }
 
     /// Takes back the command buffers whose work is done, and keeps the first error that it found.

@@ -87,7 +87,8 @@ impl UserKernel {
         inner.make_layouts()?;
         let name = CString::new(inner.entry.name.as_str());
         let name = name.map_err(|_| Error::new(Status::InvalidKernel, "an entry point's name contains a NUL byte"))?;
-        inner.pipeline = shared.pipelines.compile(shared, module.words(), &name, source.constants, inner.layout)?;
+        inner.pipeline =
+            shared.pipelines.compile(shared, module.words(), &name, source.constants, inner.layout, None)?;
         Ok(UserKernel(Arc::new(inner)))
     }
 

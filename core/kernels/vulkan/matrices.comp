@@ -1,0 +1,162 @@
+#version 450
+// Batched products of fixed-point numbers, as fixed.comp computes them, by a device's matrix units
+// (VK_KHR_cooperative_matrix). Digits are multiplied as signed bytes and added up in 32 bits. Four subgroups compute a
+// tile of 64 × 64, 32 × 32 each. For this kernel, fixed.comp stores blocks as [plane][32 bytes of k][line].
+
+#extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
+#extension GL_EXT_shader_explicit_arithmetic_types_int8 : require
+#extension GL_KHR_cooperative_matrix : require
+#extension GL_KHR_memory_scope_semantics : require
+#extension GL_KHR_shader_subgroup_basic : require
+#include "contract.glsl"
+#include "memory.glsl"
+#include "fixed.glsl"
+#include "fixed_products.glsl"
+
+layout(local_size_x_id = 10) in;
+// Four subgroups.
+layout(constant_id = 10) const uint THREADS = 128;
+// The sizes of the matrices that the device multiplies: 16 or 32 each.
+layout(constant_id = 13) const uint M = 16;
+layout(constant_id = 14) const uint N = 16;
+layout(constant_id = 15) const uint K = 32;
+
+const uint PART = 32, SUBGROUPS = 4, TILE = 2 * PART, LINES = 2 * TILE;
+const uint ROWS = PART / M, COLUMNS = PART / N;
+// Digits i of a and j of b belong to group i + j.
+const uint GROUPS = 2 * DIGITS - 1;
+// What a step multiplies along k, in chunks of 16 bytes. Three digits leave fewer registers for it.
+const uint STEP = DIGITS == 3 ? 2 : 4;
+// The chunks from one line to the next in shared memory: an odd number, so neighbouring lines are in different banks.
+const uint PITCH = STEP + 1;
+// The chunks of a step, and those of a thread.
+const uint CHUNKS = DIGITS * LINES * STEP, OWN = (CHUNKS + THREADS - 1) / THREADS;
+// The elements of a matrix of sums that a thread finishes.
+const uint ELEMENTS = M * N * SUBGROUPS / THREADS;
+
+#define LEFT coopmat<int8_t, gl_ScopeSubgroup, M, K, gl_MatrixUseA>
+#define RIGHT coopmat<int8_t, gl_ScopeSubgroup, K, N, gl_MatrixUseB>
+#define SUMS coopmat<int, gl_ScopeSubgroup, M, N, gl_MatrixUseAccumulator>
+
+// The digits of a step, [plane][line of a, then of b][chunk]; later a matrix of sums for each subgroup.
+shared uvec4 pool[DIGITS * LINES * PITCH];
+
+uvec4 own[OWN];
+
+// Reads a thread's chunks of a step. The blocks of both operands start at `from`, the tile's lines at `lines` in them.
+void read(const uvec2 from, const uvec2 lines, const uint step_) {
+    [[unroll]] for (uint i = 0u; i < OWN; i++) {
+        uint chunk = i * THREADS + gl_LocalInvocationIndex, line = chunk / STEP % LINES, k = step_ * STEP + chunk % STEP;
+        bool of_a = line < TILE;
+        uint place = ((of_a ? from.x : from.y) + k / 4u) * (DIGITS * PLANE) + chunk / (STEP * LINES) * PLANE;
+        place += k % 4u / 2u * 256u + (of_a ? line + lines.x : line - TILE + lines.y) * 2u + k % 2u;
+        if (chunk < CHUNKS) {
+            own[i] = Word4(at(of_a ? p0 : p1, place, 4u)).v;
+        }
+    }
+}
+
+void share() {
+    [[unroll]] for (uint i = 0u; i < OWN; i++) {
+        uint chunk = i * THREADS + gl_LocalInvocationIndex;
+        if (chunk < CHUNKS) {
+            pool[chunk / STEP * PITCH + chunk % STEP] = own[i];
+        }
+    }
+}
+
+// Returns t + x·2^shift, for shifts up to 32.
+Total add_group(const Total t, const int x, const uint shift) {
+    if (shift < 32u) {
+        return add_shifted(t, x, shift);
+    }
+    Total upper = add_shifted(Total(t.middle, t.high, 0u), x, 0u);
+    return Total(t.low, upper.low, upper.middle);
+}
+
+// Returns the place of an element in the result's tiles: a thread's element e in its subgroup's matrix i.
+uint place_of(const uint i, const uint e) {
+    uint element = e * (THREADS / SUBGROUPS) + gl_SubgroupInvocationID;
+    uint row = gl_SubgroupID / 2u * PART + i / COLUMNS * M + element / N;
+    uint column = gl_SubgroupID % 2u * PART + i % COLUMNS * N + element % N;
+    return (gl_WorkGroupID.x * TILE + row) * TILE + column;
+}
+
+void main() {
+    uint tiles_m = (w0 + TILE - 1u) / TILE, tiles_n = (w1 + TILE - 1u) / TILE;
+    uint tile = gl_WorkGroupID.x % (tiles_m * tiles_n), batch = gl_WorkGroupID.x / (tiles_m * tiles_n);
+    // Tiles that run at the same time share lines: they are taken from eight rows of tiles, column by column.
+    uint first = tile / (8u * tiles_n) * 8u, rows = min(8u, tiles_m - first), of_rows = tile - first * tiles_n;
+    uint first_row = (first + of_rows % rows) * TILE, first_column = of_rows / rows * TILE;
+    uvec3 origin = origins(batch);
+    uvec2 from = uvec2(origin.x * ((w0 + 127u) / 128u) + first_row / 128u, origin.y * ((w1 + 127u) / 128u) + first_column / 128u) * w2;
+    uvec2 lines = uvec2(first_row, first_column) % 128u;
+    uint part_row = gl_SubgroupID / 2u * PART, part_column = gl_SubgroupID % 2u * PART;
+
+    SUMS sums[GROUPS * ROWS * COLUMNS];
+    [[unroll]] for (uint i = 0u; i < GROUPS * ROWS * COLUMNS; i++) {
+        sums[i] = SUMS(0);
+    }
+    const uint OF_BLOCK = 4 / STEP;
+    read(from, lines, OF_BLOCK * w3);
+    [[dont_unroll]] for (uint step_ = OF_BLOCK * w3; step_ < OF_BLOCK * w4; step_++) {
+        barrier();
+        share();
+        barrier();
+        // While a step is multiplied, the next one is on its way.
+        if (step_ + 1u < OF_BLOCK * w4) {
+            read(from, lines, step_ + 1u);
+        }
+        [[unroll]] for (uint k = 0u; k < STEP; k += K / 16u) {
+            RIGHT right[DIGITS * COLUMNS];
+            [[unroll]] for (uint i = 0u; i < DIGITS * COLUMNS; i++) {
+                uint line = i / COLUMNS * LINES + TILE + part_column + i % COLUMNS * N;
+                coopMatLoad(right[i], pool, line * PITCH + k, PITCH, gl_CooperativeMatrixLayoutColumnMajor);
+            }
+            [[unroll]] for (uint i = 0u; i < DIGITS * ROWS; i++) {
+                LEFT left;
+                uint line = i / ROWS * LINES + part_row + i % ROWS * M;
+                coopMatLoad(left, pool, line * PITCH + k, PITCH, gl_CooperativeMatrixLayoutRowMajor);
+                [[unroll]] for (uint j = 0u; j < DIGITS * COLUMNS; j++) {
+                    uint to = ((i / ROWS + j / COLUMNS) * ROWS + i % ROWS) * COLUMNS + j % COLUMNS;
+                    sums[to] = coopMatMulAdd(left, right[j], sums[to]);
+                }
+            }
+        }
+    }
+
+    // A device has its own order of a matrix's elements, so they pass through shared memory.
+    barrier();
+    uint held = gl_SubgroupID * (M * N / 4u);
+    [[unroll]] for (uint i = 0u; i < ROWS * COLUMNS; i++) {
+        Total totals_of[ELEMENTS];
+        [[unroll]] for (uint e = 0u; e < ELEMENTS; e++) {
+            uint place = 3u * place_of(i, e);
+            totals_of[e].low = FIRST ? 0u : load_word(totals, place);
+            totals_of[e].middle = FIRST ? 0u : load_word(totals, place + 1u);
+            totals_of[e].high = FIRST ? 0u : load_word(totals, place + 2u);
+        }
+        [[unroll]] for (uint group = 0u; group < GROUPS; group++) {
+            coopMatStore(sums[group * ROWS * COLUMNS + i], pool, held, N / 4u, gl_CooperativeMatrixLayoutRowMajor);
+            subgroupBarrier();
+            [[unroll]] for (uint e = 0u; e < ELEMENTS; e++) {
+                uint element = e * (THREADS / SUBGROUPS) + gl_SubgroupInvocationID;
+                int x = int(pool[held + element / 4u][element % 4u]);
+                totals_of[e] = add_group(totals_of[e], x, 8u * (GROUPS - 1u - group));
+            }
+            subgroupBarrier();
+        }
+        [[dont_unroll]] for (uint e = 0u; e < ELEMENTS; e++) {
+            uint place = place_of(i, e), row = first_row + place / TILE % TILE, column = first_column + place % TILE;
+            Total t = totals_of[e];
+            if (!LAST) {
+                store_word(totals, 3u * place, t.low);
+                store_word(totals, 3u * place + 1u, t.middle);
+                store_word(totals, 3u * place + 2u, t.high);
+            } else if (row < w0 && column < w1) {
+                finish(t, batch, row, column, origin);
+            }
+        }
+    }
+}
