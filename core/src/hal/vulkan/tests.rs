@@ -5,6 +5,7 @@ use super::*;
 use crate::command::Command;
 use crate::dtype::DType;
 use crate::error::Status;
+use crate::hal::lowering::{Encoder, Kernels, Push};
 use crate::hal::{KernelSource, Slice};
 use crate::operand::{Meta, View, ViewMut};
 use crate::ops::{Attrs, Op};
@@ -120,6 +121,25 @@ fn out_of_memory() {
     let again = device.allocate_unset(100 << 20).unwrap();
     drop((kept, again));
     assert_eq!(device.live(), 0);
+}
+
+#[test]
+fn memory_of_calls_in_flight_is_used_again() {
+    let Some(device) = device(&Opening::default()) else { return };
+    let to = device.buffer(256).unwrap();
+    let mut stream = stream::VulkanStream::new(&device.shared).unwrap();
+    for _ in 0..40 {
+        let encode = |encoder: &mut encoder::VulkanEncoder<'_>| {
+            encoder.scratch(48 << 20)?;
+            let from = encoder.parameters(&[0; 4])?;
+            let push = Push::new().address(from).address(to.memory.address).word(1);
+            encoder.dispatch(Kernels::Probe, &[0], &push, [1, 1, 1])
+        };
+        stream.encode(encode).unwrap();
+        let used = device.memory().used;
+        assert!(used < 512 << 20, "{used} bytes for calls that take 48 MiB each");
+    }
+    stream.synchronize().unwrap();
 }
 
 failing!(submit_fails, queue_submit: PFN_vkQueueSubmit, ERROR_DEVICE_LOST,
