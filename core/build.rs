@@ -164,13 +164,11 @@ fn cuda(out: &Path) {
                 continue;
             }
             let utf8 = |ending: &str| String::from_utf8(read(family, ending)).expect("PTX is ASCII");
-            let (of, base) = architectures::EDITED;
-            let mut text = if architecture == of {
-                architectures::edited(&utf8(&format!("compute_{base}.ptx")), &utf8(&format!("compute_{of}.ed")))
-            } else {
-                utf8(&format!("compute_{architecture}.ptx"))
+            let mut text = utf8(&format!("compute_{}.ptx", architectures::WHOLE));
+            if architecture != architectures::WHOLE {
+                text = architectures::edited(&text, &utf8(&format!("compute_{architecture}.ed")));
             }
-            .into_bytes();
+            let mut text = text.into_bytes();
             text.push(0);
             let relative = relative(&text);
             assert!(registers::absolute(&relative) == text, "{family}: registers' numbers don't come back");

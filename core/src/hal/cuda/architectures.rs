@@ -19,12 +19,12 @@ pub const COMPILED_IF_ROOM: [&str; 3] = ["attention", "elementwise", "matmul"];
 /// That for 9.0 waits itself for the kernel before it; a family whose machine code is in every library has none.
 pub const PTX: [u32; 3] = [70, 80, 90];
 
-/// The text for 9.0 is in `generated` as an ed script (POSIX's `diff -e`) for that for 8.0: most families differ in two lines a kernel,
-/// and the crate has a size limit.
+/// The capability whose texts are in `generated`. Those for the others are there as ed scripts (POSIX's `diff -e`) for its text: most
+/// families differ in a few lines, and the crate has a size limit.
 #[allow(dead_code)] // As above.
-pub const EDITED: (u32, u32) = (90, 80);
+pub const WHOLE: u32 = 80;
 
-/// Returns a text edited by such a script, whose commands go from the last line to the first.
+/// Returns a text edited by an ed script, whose commands go from the last line to the first.
 #[allow(dead_code)] // As above; and a test.
 pub fn edited(text: &str, script: &str) -> String {
     let mut lines: Vec<&str> = text.lines().collect();

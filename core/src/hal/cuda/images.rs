@@ -101,7 +101,7 @@ impl Image {
 
 #[cfg(test)]
 mod tests {
-    use super::super::architectures::{edited, has_machine_code};
+    use super::super::architectures::{WHOLE, edited, has_machine_code};
     use super::*;
     use crate::hal::cuda::fake::{Card, Fake};
     use crate::hal::cuda::physical::enumerate;
@@ -128,9 +128,10 @@ mod tests {
                         .unwrap()
                 };
                 let text = |name: &str| String::from_utf8(read(name)).unwrap();
-                let file = match name.as_str() {
-                    "compute_90.ptx" => edited(&text("compute_80.ptx"), &text("compute_90.ed")).into_bytes(),
-                    name => read(name),
+                let whole = format!("compute_{WHOLE}.ptx");
+                let file = match name.strip_suffix(".ptx") {
+                    Some(of) if name != whole => edited(&text(&whole), &text(&format!("{of}.ed"))).into_bytes(),
+                    _ => read(&name),
                 };
                 // The file, followed by zeros.
                 let rest = image.bytes(kernels).unwrap().strip_prefix(file.as_slice()).unwrap();
