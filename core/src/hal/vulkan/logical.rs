@@ -349,6 +349,7 @@ fn create(instance: &Instance, physical: &Physical, families: &[u32], push: bool
     let multiplies = physical.optional.matrices.is_some();
     if multiplies {
         extensions.push(vk::KHR_COOPERATIVE_MATRIX_NAME.as_ptr());
+        extensions.push(vk::EXT_SUBGROUP_SIZE_CONTROL_NAME.as_ptr());
     }
     let mut features = physical.features;
     features.robust_buffer_access &= vk::Bool32::from(robust);

@@ -120,6 +120,13 @@ impl Physical {
             .push_next(&mut subgroup)
             .push_next(&mut driver)
             .push_next(&mut ids);
+        let mut sizes = vk::PhysicalDeviceSubgroupSizeControlProperties::default();
+        let cooperates = cfg!(feature = "integers")
+            && offers(vk::KHR_COOPERATIVE_MATRIX_NAME)
+            && offers(vk::EXT_SUBGROUP_SIZE_CONTROL_NAME);
+        if cooperates {
+            properties = properties.push_next(&mut sizes);
+        }
         if offers(vk::NV_SHADER_SM_BUILTINS_NAME) {
             properties = properties.push_next(&mut sm);
         }
@@ -144,8 +151,7 @@ impl Physical {
         }
         let mut cooperative = vk::PhysicalDeviceCooperativeMatrixFeaturesKHR::default();
         let mut sized = vk::PhysicalDeviceSubgroupSizeControlFeatures::default();
-        let new = cfg!(feature = "integers") && properties.api_version >= vk::API_VERSION_1_3;
-        if new && offers(vk::KHR_COOPERATIVE_MATRIX_NAME) {
+        if cooperates {
             features = features.push_next(&mut cooperative).push_next(&mut sized);
         }
         // SAFETY: as above.
@@ -171,6 +177,7 @@ impl Physical {
         let subgroup_size = subgroup.subgroup_size;
         let multiplies = cooperative.cooperative_matrix & sized.subgroup_size_control & vulkan12.shader_int8 != 0
             && vulkan12.vulkan_memory_model != 0
+            && sizes.required_subgroup_size_stages.contains(vk::ShaderStageFlags::COMPUTE)
             && properties.limits.max_compute_work_group_invocations >= 4 * subgroup_size
             && properties.limits.max_compute_shared_memory_size >= MATRICES_SHARE;
         let matrices = if multiplies { matrices(instance, handle, subgroup_size) } else { None };
