@@ -80,76 +80,6 @@ INLINE void cut_chunk(uint4 *to, const uint *element, const uint k_step, const b
     to[PLANE] = make_uint4(words[0][0], words[1][0], words[2][0], words[3][0]);
 }
 
-// Compute capability 9.0 has two kernels in its place.
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ < 900
-// Cuts eight lines: the lines of a, then those of b, one matrix after the other, each padded to blocks of 128. If a line is contiguous,
-// an eighth of the threads (whole warps) reads it. If lines lie side by side, eight neighbouring threads read one element of each. Both
-// passes read the elements from memory. The second pass finds them in the L2 cache, because few blocks run at the same time.
-extern "C" __global__ void __launch_bounds__(1024) fixed_cut(const Cut s, const uint digits, const uint has, TABLE) {
-    begin();
-#ifdef __CUDA_ARCH__
-    __shared__ uint found[1024];
-    __shared__ float powers[16];
-#else
-    uint *found = reinterpret_cast<uint *>(pool);
-    float *powers = reinterpret_cast<float *>(found + 1024);
-#endif
-    bool of_a = blockIdx.x < s.a_groups, along = has & (of_a ? A_ALONG : B_ALONG);
-    uint lines = of_a ? s.a_lines : s.b_lines, line_step = of_a ? s.a_line_step : s.b_line_step;
-    uint k_step = of_a ? s.a_k_step : s.b_k_step, group = of_a ? blockIdx.x : blockIdx.x - s.a_groups;
-    uint groups = (lines + 127) / 128 * 16, matrix = group / groups, first_line = group % groups * 8;
-    const uint *from = (of_a ? s.a : s.b) + size_t(matrix) * lines * s.k;
-    bool quads = along && s.k % 4 == 0 && reinterpret_cast<size_t>(from) % 16 == 0;
-    uint each = blockDim.x / 8, own = along ? threadIdx.x / each : threadIdx.x % 8, begin = along ? threadIdx.x % each : threadIdx.x / 8;
-    uint most = 0;
-    if (first_line + own < lines) {
-        const uint *line = from + size_t(first_line + own) * line_step;
-        if (quads) {
-#pragma unroll 4
-            for (uint p = begin; p < s.k / 4; p += each) {
-                uint4 four = reinterpret_cast<const uint4 *>(line)[p];
-                most = max(most, max(max(four.x & MAGNITUDE, four.y & MAGNITUDE), max(four.z & MAGNITUDE, four.w & MAGNITUDE)));
-            }
-        } else {
-#pragma unroll 8
-            for (uint p = begin; p < s.k; p += each) {
-                most = max(most, line[size_t(p) * k_step] & MAGNITUDE);
-            }
-        }
-    }
-    found[own * each + begin] = most;
-    __syncthreads();
-    if (threadIdx.x < 256) {
-        uint line = threadIdx.x / 32;
-        most = 0;
-        for (uint i = threadIdx.x % 32; i < each; i += 32) {
-            most = max(most, found[line * each + i]);
-        }
-#pragma unroll
-        for (uint step = 16; step > 0; step /= 2) {
-            most = max(most, __shfl_xor_sync(0xffffffffu, most, step));
-        }
-        if (threadIdx.x % 32 == 0) {
-            int scale = has & GIVEN && !of_a ? value_scale(digits) : scale_of(most, digits);
-            powers_of(powers[line], powers[8 + line], scale);
-            if (first_line + line < lines) {
-                (of_a ? s.a_scales : s.b_scales)[size_t(matrix) * lines + first_line + line] = scale;
-            }
-        }
-    }
-    __syncthreads();
-    uint blocks = (s.k + 63) / 64;
-    uint4 *digits_of = (of_a ? s.a_digits : s.b_digits) + size_t(group / 16) * blocks * (digits * PLANE) + first_line % 128;
-#pragma unroll 1
-    for (uint task = threadIdx.x; task < 32 * blocks; task += blockDim.x) {
-        uint own = task % 8, chunk = task / 8, line = first_line + own, k = chunk * 16;
-        cut_chunk(digits_of + size_t(chunk / 4) * (digits * PLANE) + chunk % 4 * 128 + own,
-            from + size_t(line) * line_step + size_t(k) * k_step, k_step, quads,
-            line < lines && k < s.k ? min(s.k - k, 16u) : 0, powers[own], powers[8 + own], digits);
-    }
-}
-#endif
-
 // What a workgroup of the next two kernels works on.
 struct Piece {
     const uint *from;
@@ -176,7 +106,7 @@ INLINE Piece piece_of(const Cut &s, const uint has, const uint tile, const uint 
     return p;
 }
 
-// In place of that where two kernels are faster: the largest magnitudes of parts of 32 lines.
+// The largest magnitudes of parts of 32 lines.
 extern "C" __global__ void __launch_bounds__(256) fixed_most(const Cut s, const uint, const uint has, TABLE) {
     begin();
 #ifdef __CUDA_ARCH__

@@ -194,7 +194,6 @@ impl Launch {
                     fail!(Internal, "a fixed-point product has {} constants", constants.len());
                 };
                 (launch.name, launch.threads) = match (stage, digits) {
-                    (0, _) => (c"fixed_cut", CUT_THREADS),
                     (3, _) => (c"fixed_most", THREADS),
                     (4, _) => (c"fixed_digits", CUT_THREADS),
                     (_, 3) => (c"fixed_product_3", THREADS),

@@ -149,7 +149,6 @@ impl Limits {
             narrow,
             fixed_tile: [64, 64],
             fixed_wide: (physical.capability == 90).then_some(fixed_wide),
-            cuts_in_parts: physical.capability == 90,
             matrices: None,
             tensor_tiles: physical.capability >= 80,
             makes_rows: true,

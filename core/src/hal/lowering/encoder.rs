@@ -60,8 +60,6 @@ pub struct Limits {
     pub fixed_tile: [u32; 2],
     /// The tiles of fixed-point products on tensor cores. `None` if the device has no such kernel.
     pub fixed_wide: Option<FixedWide>,
-    /// Whether two kernels cut fixed-point numbers: one finds the largest of parts of lines.
-    pub cuts_in_parts: bool,
     /// The cooperative matrices that multiply fixed-point numbers, if the device has them.
     pub matrices: Option<Matrices>,
     /// Whether a product of few rows with quantised blocks makes and cuts the rows itself.

@@ -14,7 +14,6 @@ use crate::operand::Place;
 use smallvec::SmallVec;
 
 // The stages of a kernel: values of fixed.comp's STAGE.
-const CUT: u32 = 0;
 const PRODUCT: u32 = 1;
 const WIDE: u32 = 2;
 const MOST_OF_PARTS: u32 = 3;
@@ -37,9 +36,6 @@ const MATRICES_TILE: [u32; 2] = [64, 64];
 /// Digits are stored in blocks of LINES lines and DEPTH of K. Lines are padded with zeros to whole blocks.
 const LINES: u32 = 128;
 const DEPTH: u32 = 64;
-
-/// The number of lines that a workgroup cuts.
-const GROUP: u32 = 8;
 
 /// The number of lines of a workgroup that looks for the largest elements of parts of them.
 const PARTED: u32 = 32;
@@ -228,26 +224,19 @@ pub fn cut_values(encoder: &mut dyn Encoder, precision: Precision, k: u32, value
 }
 
 fn cut(encoder: &mut dyn Encoder, cutting: Cutting<'_>) -> Result<()> {
-    let k = cutting.k;
-    let operands = cutting.operands;
+    let (k, operands) = (cutting.k, cutting.operands);
     let lines = operands.map(|operand| operand.lines as u64 * operand.matrices as u64);
-    if encoder.limits().cuts_in_parts {
-        let part = k.div_ceil(16).next_multiple_of(DEPTH);
-        let parts = k.div_ceil(part);
-        let most = encoder.scratch(4 * (lines[0] + lines[1]) * parts as u64)?;
-        let most = [most, most + 4 * lines[0] * parts as u64];
-        let of = |lines: u32, steps: u32| {
-            operands.map(|operand| operand.matrices as u64 * operand.lines.div_ceil(lines) as u64 * steps as u64)
-        };
-        if !cutting.given {
-            cutting.dispatch(encoder, MOST_OF_PARTS, of(PARTED, parts), most, part)?;
-        }
-        cutting.dispatch(encoder, DIGITS, of(LINES, k.div_ceil(DEPTH)), most, part)?;
-    } else {
-        let groups = operands.map(|operand| operand.tiles() * (LINES / GROUP) as u64);
-        cutting.dispatch(encoder, CUT, groups, [0; 2], 0)?;
+    let part = k.div_ceil(16).next_multiple_of(DEPTH);
+    let parts = k.div_ceil(part);
+    let most = encoder.scratch(4 * (lines[0] + lines[1]) * parts as u64)?;
+    let most = [most, most + 4 * lines[0] * parts as u64];
+    let of = |lines: u32, steps: u32| {
+        operands.map(|operand| operand.matrices as u64 * operand.lines.div_ceil(lines) as u64 * steps as u64)
+    };
+    if !cutting.given {
+        cutting.dispatch(encoder, MOST_OF_PARTS, of(PARTED, parts), most, part)?;
     }
-    Ok(())
+    cutting.dispatch(encoder, DIGITS, of(LINES, k.div_ceil(DEPTH)), most, part)
 }
 
 /// Enqueues products. The result must have elements, and K must not be 0.

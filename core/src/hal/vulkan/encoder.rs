@@ -75,7 +75,6 @@ impl Limits {
             narrow,
             fixed_tile: [64, 32],
             fixed_wide: None,
-            cuts_in_parts: true,
             matrices: if cfg!(feature = "integers") { physical.optional.matrices } else { None },
             tensor_tiles: false,
             makes_rows: false,
