@@ -24,7 +24,7 @@ use std::io::Write;
 use std::path::Path;
 use std::{env, fs};
 
-/// The modules, in the order of `Shader`.
+/// The modules, in the order of `Kernels`.
 const MODULES: [&str; 10] =
     ["attention", "elementwise", "fixed", "integers", "lines", "matmul", "moves", "quantized", "probe", "matrices"];
 

@@ -33,7 +33,7 @@ const PAIRS: u32 = 256;
 /// The rows and columns of a tile of matrices.comp.
 const MATRICES_TILE: [u32; 2] = [64, 64];
 
-/// Digits are stored in blocks of LINES lines and DEPTH of K. Lines are padded with zeros to whole blocks.
+/// Digits are stored in blocks of LINES lines and DEPTH of K. K is padded with zeros; lines that no matrix has may hold anything.
 const LINES: u32 = 128;
 const DEPTH: u32 = 64;
 
