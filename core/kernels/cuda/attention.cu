@@ -93,7 +93,7 @@ INLINE float at_least(const float x, const float low) {
 // e^x for x ≤ 0, scaled so that it rounds once.
 INLINE float weight(const float x) {
     vec3 core = exp_core(at_least(x, -105.0f));
-    return (exp_near_0(core) * __int_as_float((__float_as_int(core.z) + 159) << 23)) * 2.3283064e-10f;
+    return (exp_near_0(core.x, core.y) * __int_as_float((__float_as_int(core.z) + 159) << 23)) * 2.3283064e-10f;
 }
 
 // Merges a block's MAX and SUM into the running ones, and returns the factors of the running and the block's results. A

@@ -10,6 +10,11 @@
 #define findMSB(x) (31 - __clz(x))
 #define multiply_add fmaz
 
+struct vec2 {
+    float x, y;
+    INLINE vec2(float x, float y) : x(x), y(y) {}
+};
+
 struct vec3 {
     float x, y, z;
     INLINE vec3(float x, float y, float z) : x(x), y(y), z(z) {}

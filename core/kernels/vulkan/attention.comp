@@ -96,7 +96,7 @@ vec4 results[RESULTS];
 // e^x for x ≤ 0, scaled so that it rounds once.
 float weight(const float x) {
     vec3 core = exp_core(x < -105.0 ? -105.0 : x);
-    precise float y = (exp_near_0(core) * intBitsToFloat((floatBitsToInt(core.z) + 159) << 23)) * 2.3283064e-10;
+    precise float y = (exp_near_0(core.x, core.y) * intBitsToFloat((floatBitsToInt(core.z) + 159) << 23)) * 2.3283064e-10;
     return y;
 }
 

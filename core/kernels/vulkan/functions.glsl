@@ -1,72 +1,57 @@
-// The contract's functions (docs/contract.md, "Functions"), with its primitives in its order. Constants are the shortest
-// decimals that give its bit patterns. `multiply_add` is the document's fmaz. NaN passes through all functions by itself,
-// except log, whose steps use bits. Include after contract.glsl.
+// The contract's functions (docs/contract.md, "Functions"): what stands around their steps, and the primitives that the steps
+// call. `multiply_add` is the document's fmaz. NaN passes through all functions by itself, except log, whose steps use bits.
+// Include after contract.glsl.
 
 // 2^n for n in [−126, 127].
 float power_of_two(const int n) {
     return intBitsToFloat((n + 127) << 23);
 }
 
-// Returns x·2^n in two steps, so that both powers are normal numbers.
-float scale_by_power(const float x, const int n) {
-    int h = n >> 1;
+// Returns the integer n of t = n + 4b400000.
+int integer_of(const float t) {
+    return floatBitsToInt(t) - 0x4b400000;
+}
+
+float power_of(const float t) {
+    return power_of_two(integer_of(t));
+}
+
+// Returns x·2^n for t = n + 4b400000, in two steps, so that both powers are normal numbers.
+float scale_by_power(const float x, const float t) {
+    int n = integer_of(t), h = n >> 1;
     precise float y = x * power_of_two(h);
     y = y * power_of_two(n - h);
     return y;
 }
 
-// (e^r − 1 − r)/r² for |r| up to ln 2 / 2.
-float exp_series(const float r) {
-    float q = multiply_add(0.0013840366f, r, 0.008369348f);
-    q = multiply_add(q, r, 0.041668084f);
-    q = multiply_add(q, r, 0.16666515f);
-    return multiply_add(q, r, 0.49999994f);
+// Returns k with x = m·2^k, where m lies around 1.
+float exponent_of(const float x) {
+    return float((floatBitsToInt(x) - 0x3f3504f3) >> 23);
 }
 
-// e^x as (1 + r + r²·q)·2^n, for x between −105 and 89. Returns r in x, q in y and the bits of n in z.
-vec3 exp_core(const float x) {
-    float t = multiply_add(x, 1.442695f, 1.2582912e+07f);
-    precise float nf = t - 1.2582912e+07f;
-    float r = multiply_add(nf, -0.69314575f, x);
-    r = multiply_add(nf, -1.4286068e-06f, r);
-    return vec3(r, exp_series(r), intBitsToFloat(floatBitsToInt(t) - 0x4b400000));
+// Returns the m of exponent_of.
+float mantissa_of(const float x) {
+    int bits = floatBitsToInt(x);
+    return intBitsToFloat(bits - (((bits - 0x3f3504f3) >> 23) << 23));
 }
 
-// e^r, from the results of exp_core.
-float exp_near_0(const vec3 core) {
-    return multiply_add(multiply_add(core.y, core.x, 1.0f), core.x, 1.0f);
+// Returns the upper 12 of a significand's 24 bits.
+float upper_half(const float x) {
+    return f(floatBitsToUint(x) & 0xfffff000u);
 }
 
-// e^r − 1, from the results of exp_core.
-float exp_minus_1(const vec3 core) {
-    precise float square = core.x * core.x;
-    return multiply_add(square, core.y, core.x);
+float magnitude_of(const float x) {
+    return f(floatBitsToUint(x) & MAGNITUDE);
 }
+
+float with_sign_of(const float y, const float x) {
+    return f((floatBitsToUint(y) & MAGNITUDE) | (floatBitsToUint(x) & SIGN));
+}
+
+#include "steps.glsl"
 
 float function_exp(const float x) {
-    float low = x < -105.0f ? -105.0f : x;
-    vec3 core = exp_core(low > 89.0f ? 89.0f : low);
-    return scale_by_power(exp_near_0(core), floatBitsToInt(core.z));
-}
-
-// log(1 + v) + k·ln 2 + lost.
-float log_sum(const float v, const float k, const float lost) {
-    float r = multiply_add(-0.07703892f, v, 0.1274934f);
-    r = multiply_add(r, v, -0.1312531f);
-    r = multiply_add(r, v, 0.1420088f);
-    r = multiply_add(r, v, -0.16627061f);
-    r = multiply_add(r, v, 0.20001408f);
-    r = multiply_add(r, v, -0.25000718f);
-    r = multiply_add(r, v, 0.33333328f);
-    r = multiply_add(r, v, -0.5f);
-    precise float upper = k * 0.69314575f;
-    precise float h = upper + v;
-    precise float l = v - (h - upper);
-    l = multiply_add(k, 1.4286068e-06f, l) + lost;
-    precise float square = v * v;
-    l = multiply_add(square, r, l);
-    precise float y = h + l;
-    return y;
+    return exp_steps(x);
 }
 
 float function_log(const float x) {
@@ -74,94 +59,33 @@ float function_log(const float x) {
     if (u == 0u || u >= INFINITY) {
         return (u & MAGNITUDE) == 0u ? f(INFINITY | SIGN) : u == INFINITY ? x : f(NAN);
     }
-    bool subnormal = u < 0x800000u;
-    precise float scaled = x * 8388608.0f;
-    int bits = floatBitsToInt(subnormal ? scaled : x);
-    int n = (bits - 0x3f3504f3) >> 23;
-    float k = float(subnormal ? n - 23 : n);
-    precise float v = intBitsToFloat(bits - (n << 23)) - 1.0f;
-    return log_sum(v, k, 0.0f);
-}
-
-float with_sign_of(const float y, const float x) {
-    return f((floatBitsToUint(y) & MAGNITUDE) | (floatBitsToUint(x) & SIGN));
+    return log_steps(x);
 }
 
 float function_tanh(const float x) {
-    float a = f(floatBitsToUint(x) & MAGNITUDE);
-    precise float y;
+    float a = magnitude_of(x), y;
     if (a < 0.92f) {
-        y = a * a;
-        precise float q = multiply_add(-4.3490462e-04f, y, 0.0025282847f);
-        q = multiply_add(q, y, -0.008208714f);
-        q = multiply_add(q, y, 0.02163565f);
-        q = multiply_add(q, y, -0.053922363f);
-        q = multiply_add(q, y, 0.133329f);
-        q = multiply_add(q, y, -0.3333332f);
         // Flushing would change the sum of smaller numbers. All of them round to a.
-        y = a * y;
-        y = a < 1.2207031e-4f ? a : multiply_add(y, q, a);
+        y = a < 1.2207031e-4f ? a : tanh_near(a);
     } else {
-        precise float twice = a + a;
-        vec3 core = exp_core(twice > 20.0f ? 20.0f : twice);
-        float p = power_of_two(floatBitsToInt(core.z));
-        y = p + 1.0f;
-        y = multiply_add(p, exp_minus_1(core), y);
-        y = 1.0f - 2.0f * inverse(y);
+        y = tanh_far(a);
     }
     return with_sign_of(y, x);
 }
 
 float function_erf(const float x) {
-    float a = f(floatBitsToUint(x) & MAGNITUDE);
-    precise float y, q;
+    float a = magnitude_of(x), y;
     if (a < 0.83f) {
-        y = a * a;
-        q = multiply_add(-6.4426084e-04f, y, 0.0050728573f);
-        q = multiply_add(q, y, -0.026815688f);
-        q = multiply_add(q, y, 0.112830475f);
-        q = multiply_add(q, y, -0.37612602f);
-        q = multiply_add(q, y, 0.12837917f);
-        y = a * q + a;
+        y = erf_near(a);
     } else {
-        // 1 − e^P. P approximates the logarithm of erfc, expanded around a point that is nearly a binary32 number.
-        y = (a > 3.95f ? 3.95f : a) - 0.9970703f;
-        q = multiply_add(2.1065514e-04f, y, -0.0019196419f);
-        q = multiply_add(q, y, 0.0100294035f);
-        q = multiply_add(q, y, -0.041674405f);
-        q = multiply_add(q, y, -0.84274095f);
-        q = multiply_add(q, y, -2.6340287f);
-        q = multiply_add(q, y, -1.8418814f);
-        vec3 core = exp_core(q);
-        float p = power_of_two(floatBitsToInt(core.z));
-        y = multiply_add(-p, exp_minus_1(core), 1.0f - p);
+        y = erf_far(a);
     }
     return with_sign_of(y, x);
 }
 
 float function_sigmoid(const float x) {
-    float a = f(floatBitsToUint(x) | SIGN);
-    vec3 core = exp_core(a < -105.0f ? -105.0f : a);
-    precise float square = core.x * core.x;
-    precise float h = multiply_add(square, core.y, core.x);
-    h = 1.0f + h;
-    precise float l = core.x - (h - 1.0f);
-    l = multiply_add(square, core.y, l);
-    // Both products with 2^n in two steps: the second one may round to a subnormal number.
-    int n = floatBitsToInt(core.z), half_n = n >> 1;
-    float p = power_of_two(half_n), q = power_of_two(n - half_n);
-    precise float z = h * p;
-    z = z * q;
-    precise float sum = 1.0f + z;
-    float v = inverse(sum);
-    precise float y = h * v;
-    precise float w = h - y;
-    w = multiply_add(-y, z, w);
-    w = multiply_add(l, v, w);
-    w = multiply_add(w, v, y) * p;
-    w = w * q;
-    precise float rest = 1.0f - w;
-    return x >= 0.0f ? rest : w;
+    vec3 power = sigmoid_power(x);
+    return sigmoid_of_power(x, power.x, power.y, power.z);
 }
 
 float function_relu(const float x) {
@@ -237,41 +161,18 @@ vec3 reduce_large(const uint a) {
     return vec3(big, small, intBitsToFloat(int(q & 3u)));
 }
 
-// The same for a smaller magnitude (Cody and Waite).
-vec3 reduce_small(const float a) {
-    precise float t = a * 0.63661975f + 1.2582912e+07f;
-    precise float n = t - 1.2582912e+07f;
-    precise float r = a - n * 1.5708008f;
-    r = r - n * -4.4703484e-06f;
-    precise float w = n * 1.5890691e-08f;
-    precise float h = r - w;
-    precise float l = (r - h) - w;
-    l = l - n * 2.563344e-12f;
-    return vec3(h, l, intBitsToFloat(floatBitsToInt(t) & 3));
-}
-
 // The sine of a magnitude plus some right angles.
 float of_quadrant(const uint a, const uint quarters) {
     if (a >= INFINITY) {
         return f(NAN);
     }
-    vec3 core = a < 0x45c80000u ? reduce_small(f(a)) : reduce_large(a);
+    vec3 core = a < 0x45c80000u ? small_angle(f(a)) : reduce_large(a);
     uint q = floatBitsToUint(core.z) + quarters;
-    precise float z = core.x * core.x;
-    precise float part = 0.5f * z;
-    precise float one = 1.0f - part;
-    precise float y;
+    float y;
     if ((q & 1u) == 0u) {
-        y = multiply_add(-0.00019518616f, z, 0.008332191f);
-        y = multiply_add(y, z, -0.16666655f);
-        y = (core.x * z) * y + core.y * one;
-        y = core.x + y;
+        y = sine(core.x, core.y);
     } else {
-        y = multiply_add(2.4430661e-05f, z, -0.0013887301f);
-        y = multiply_add(y, z, 0.041666646f);
-        y = (z * z) * y - core.x * core.y;
-        y = ((1.0f - one) - part) + y;
-        y = one + y;
+        y = cosine(core.x, core.y);
     }
     return f(floatBitsToUint(y) ^ ((q & 2u) << 30));
 }
@@ -289,112 +190,13 @@ float function_log1p(const float x) {
     if (floatBitsToUint(x) >= 0xbf800000u || floatBitsToInt(x) >= 0x7f800000) {
         return floatBitsToUint(x) == 0xbf800000u ? f(INFINITY | SIGN) : floatBitsToUint(x) == INFINITY ? x : f(NAN);
     }
-    precise float u = 1.0f + x;
-    int n = (floatBitsToInt(u) - 0x3f3504f3) >> 23;
-    precise float v = x, lost = 0.0f;
-    if (n != 0) {
-        // The rounding error of 1 + x corrects the result.
-        lost = u - 1.0f;
-        lost = x - lost;
-        lost = divide(lost, u);
-        v = intBitsToFloat(floatBitsToInt(u) - (n << 23)) - 1.0f;
-    }
-    return with_sign_of(log_sum(v, float(n), lost), x);
+    return with_sign_of(log1p_steps(x), x);
 }
 
 float function_expm1(const float x) {
     // Clamps to −18 … 89 by bits: drivers compile float comparisons to minimum and maximum, which flush subnormals.
-    precise float v = floatBitsToUint(x) > 0xc1900000u ? -18.0f : floatBitsToInt(x) > 0x42b20000 ? 89.0f : x;
-    float t = multiply_add(v, 1.442695f, 1.2582912e+07f);
-    int n = floatBitsToInt(t) - 0x4b400000;
-    precise float nf = t - 1.2582912e+07f;
-    precise float a = nf * -0.69314575f + v;
-    precise float g = nf * 1.4286068e-06f;
-    precise float r = a - g;
-    // The rounding error of r.
-    precise float w = (a - r) - g;
-    precise float u = multiply_add(0.00019944266f, r, 0.0013932686f);
-    u = multiply_add(u, r, 0.008333208f);
-    u = multiply_add(u, r, 0.04166649f);
-    u = multiply_add(u, r, 0.16666667f);
-    u = multiply_add(u, r, 0.5f);
-    u = (r * r) * u + w;
-    // 2¹²⁸ is not representable, so the last doubling comes after everything else.
-    bool last = n == 128;
-    float p = power_of_two(last ? 127 : n);
-    precise float b = p - 1.0f;
-    precise float d = p * r;
-    precise float s = b + d;
-    precise float l = d - (s - b);
-    precise float y = s + (l + p * u);
-    precise float twice = y + y;
-    return is_nan(x) ? x : with_sign_of(last ? twice : y, x);
-}
-
-// The upper 12 of a significand's 24 bits.
-float upper_half(const float x) {
-    return f(floatBitsToUint(x) & 0xfffff000u);
-}
-
-// x^y for a positive finite x and a y that is not NaN.
-float power_of(const uint a, const float y) {
-    // log2 as a sum of two numbers, by the series of artanh((m − 1)/(m + 1)).
-    precise float scaled = f(a) * 8388608.0f;
-    bool subnormal = a < 0x800000u;
-    int bits = subnormal ? floatBitsToInt(scaled) : int(a);
-    int n = (bits - 0x3f3504f3) >> 23;
-    float m = intBitsToFloat(bits - (n << 23));
-    float k = float(subnormal ? n - 23 : n);
-    precise float v = m - 1.0f;
-    precise float t = m + 1.0f;
-    float reciprocal_of_t = divide(1.0f, t);
-    precise float s = v * reciprocal_of_t;
-    float sh = upper_half(s), th = upper_half(t);
-    precise float sl = m - (th - 1.0f);
-    sl = (v - sh * th) - sh * sl;
-    sl = sl * reciprocal_of_t;
-    precise float z = s * s;
-    precise float r = multiply_add(0.35129094f, z, 0.42820644f);
-    r = multiply_add(r, z, 0.6000023f);
-    r = (z * z) * r + sl * (sh + s);
-    precise float square = sh * sh;
-    precise float sum = (square + 3.0f) + r;
-    float gh = upper_half(sum);
-    precise float gl = r - ((gh - 3.0f) - square);
-    precise float p = sh * gh;
-    precise float pl = sl * gh + gl * s;
-    sum = p + pl;
-    float ph = upper_half(sum);
-    pl = pl - (ph - p);
-    precise float zh = ph * 0.96191406f;
-    precise float zl = ph * -0.000117368574f + pl * 0.9617967f;
-    sum = (zh + zl) + k;
-    float h = upper_half(sum);
-    zl = zl - ((h - k) - zh);
-    // Times y.
-    float bounded = y > 1.0995116e+12f ? 1.0995116e+12f : y;
-    bounded = bounded < -1.0995116e+12f ? -1.0995116e+12f : bounded;
-    float yh = upper_half(bounded);
-    precise float low = (bounded - yh) * h + bounded * zl;
-    precise float high = yh * h;
-    sum = high + low;
-    if (sum > 160.0f || sum < -160.0f) {
-        high = sum > 160.0f ? 160.0f : -160.0f;
-        low = 0.0f;
-    }
-    // 2 to the power of the product.
-    t = (high + low) + 1.2582912e+07f;
-    v = high - (t - 1.2582912e+07f);
-    sum = v + low;
-    float dh = upper_half(sum);
-    low = low - (dh - v);
-    p = dh * 0.69311523f;
-    precise float w = low * 0.6931472f + dh * 3.1946183e-05f;
-    r = p + w;
-    precise float u = (r * r) * exp_series(r) + (w - (r - p));
-    precise float e = 1.0f + r;
-    e = e + ((r - (e - 1.0f)) + u);
-    return scale_by_power(e, floatBitsToInt(t) - 0x4b400000);
+    float v = floatBitsToUint(x) > 0xc1900000u ? -18.0f : floatBitsToInt(x) > 0x42b20000 ? 89.0f : x;
+    return is_nan(x) ? x : with_sign_of(expm1_steps(v), x);
 }
 
 float function_pow(const float x, const float y) {
@@ -416,7 +218,8 @@ float function_pow(const float x, const float y) {
     } else if (negative && !whole) {
         return f(NAN);
     } else {
-        power = power_of(a, y);
+        vec2 logarithm = log2_of(f(a));
+        power = exp2_of(logarithm.x, logarithm.y, y);
     }
     return odd && negative ? f(floatBitsToUint(power) | SIGN) : power;
 }
@@ -436,7 +239,7 @@ float activate(const uint activation, const float x) {
         // sigmoid; or x·sigmoid, of x or of a polynomial in x.
         precise float t = x;
         if (activation == 4u) {
-            t = x * ((x * x) * 0.071354814f + 1.5957692f);
+            t = gelu_argument(x);
         }
         y = function_sigmoid(t);
         if (activation != 2u) {

@@ -1,6 +1,7 @@
-//! Sine and cosine. Constants and the order of operations are those of the table in `docs/contract.md`.
+//! Sine and cosine: what stands around their [`steps`], and the reduction of large angles.
 
-use super::functions::{c, horner, power_of_two};
+use super::functions::power_of_two;
+use super::steps;
 
 /// Angles of at least this magnitude are reduced in integers.
 pub const LARGE_ANGLE: f32 = 6400.0;
@@ -22,37 +23,22 @@ fn of_quadrant(x: f32, quarters: u32) -> f32 {
     if a.to_bits() >= 0x7f80_0000 {
         return f32::NAN;
     }
-    let (h, l, q) = if a < LARGE_ANGLE { reduce(a) } else { reduce_large(a) };
-    let q = q.wrapping_add(quarters);
-    let z = h * h;
-    let half = 0.5 * z;
-    let one = 1.0 - half;
-    let y = if q & 1 == 0 {
-        h + ((h * z) * horner(z, [0xbe2a_aaa3, 0x3c08_83be, 0xb94c_aae3]) + l * one)
+    let (h, l, q) = if a < LARGE_ANGLE {
+        let (h, l, t) = steps::small_angle(a);
+        (h, l, t.to_bits())
     } else {
-        let tail = (z * z) * horner(z, [0x3d2a_aaa5, 0xbab6_060d, 0x37cc_f072]) - h * l;
-        one + (((1.0 - one) - half) + tail)
+        reduce_large(a)
     };
+    let q = q.wrapping_add(quarters);
+    let y = if q & 1 == 0 { steps::sine(h, l) } else { steps::cosine(h, l) };
     if q & 2 == 0 { y } else { -y }
-}
-
-/// Returns a − q·π/2 as the sum of two numbers, and q, of which only the last two bits count. This is Cody and Waite's
-/// reduction. All products but the last are exact, because q and the constants have at most 12 significant bits.
-fn reduce(a: f32) -> (f32, f32, u32) {
-    let t = a * c(0x3f22_f983) + c(0x4b40_0000);
-    let n = t - c(0x4b40_0000);
-    let r = (a - n * c(0x3fc9_1000)) - n * c(0xb696_0000);
-    let w = n * c(0x3288_8000);
-    let h = r - w;
-    let l = ((r - h) - w) - n * c(0x2c34_611a);
-    (h, l, t.to_bits())
 }
 
 /// 32 zero bits, then the bits of 2/π.
 const TWO_OVER_PI: [u32; 8] =
     [0, 0xa2f9_836e, 0x4e44_1529, 0xfc27_57d1, 0xf534_ddc0, 0xdb62_9599, 0x3c43_9041, 0xfe51_63ab];
 
-/// Does as [`reduce`] for a ≥ 2¹². It computes a·2/π only from the bit of weight 2 down: the dropped bits are multiples
+/// Returns a − q·π/2 as the sum of two numbers, and q, of which only the last two bits count, for a ≥ 2¹². It computes a·2/π only from the bit of weight 2 down: the dropped bits are multiples
 /// of 4, which are whole turns. (Payne and Hanek, "Radian reduction for trigonometric functions", 1983.)
 fn reduce_large(a: f32) -> (f32, f32, u32) {
     let m = (a.to_bits() & 0x7f_ffff | 0x80_0000) as u64;

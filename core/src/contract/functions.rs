@@ -1,7 +1,6 @@
-//! The contract's functions, computed with E primitives and with [`fmaz`] where flushing can't be told from gradual
-//! underflow. Constants and the order of operations are those of the table in `docs/contract.md`.
+//! The contract's functions: what stands around their [`steps`], and the primitives that the steps call.
 
-use super::{fmaz, is_nan};
+use super::{fmaz, is_nan, steps};
 
 /// Returns the binary32 number with these bits.
 pub(super) const fn c(bits: u32) -> f32 {
@@ -19,68 +18,45 @@ pub(super) fn horner<const N: usize>(x: f32, coefficients: [u32; N]) -> f32 {
 
 /// Returns 2^n for n in [−126, 127].
 pub fn power_of_two(n: i32) -> f32 {
-    f32::from_bits(((n + 127) as u32) << 23)
+    f32::from_bits((n.wrapping_add(127) as u32) << 23)
 }
 
-/// Returns (r, q, n) with e^x = (1 + r + r²·q)·2^n, for x between −105 and 89. (Cody and Waite's reduction, "Software
-/// Manual for the Elementary Functions", 1980; the polynomial is minimax.)
-fn exp_core(x: f32) -> (f32, f32, i32) {
-    let magic = c(0x4b40_0000);
-    let t = fmaz(x, c(0x3fb8_aa3b), magic);
-    let n = t.to_bits() as i32 - magic.to_bits() as i32;
-    let nf = t - magic;
-    let r = fmaz(nf, -c(0x3f31_7200), x);
-    let r = fmaz(nf, -c(0x35bf_be8e), r);
-    (r, exp_series(r), n)
+/// Returns n from t = n + 4b400000. For NaN the result is unspecified.
+fn integer(t: f32) -> i32 {
+    (t.to_bits() as i32).wrapping_sub(0x4b40_0000)
 }
 
-/// Returns (e^r − 1 − r)/r² for |r| up to ln 2 / 2.
-pub(super) fn exp_series(r: f32) -> f32 {
-    horner(r, [0x3eff_fffe, 0x3e2a_aa45, 0x3d2a_ac27, 0x3c09_1f97, 0x3ab5_6890])
+/// Returns 2^n for t = n + 4b400000.
+pub(super) fn power(t: f32) -> f32 {
+    power_of_two(integer(t))
 }
 
-/// Returns e^r from the results of [`exp_core`].
-fn exp_near_0(r: f32, q: f32) -> f32 {
-    fmaz(fmaz(q, r, 1.0), r, 1.0)
-}
-
-/// Returns x·2^n, multiplied in two steps so that each power is a normal number.
-pub(super) fn scale_by_power(x: f32, n: i32) -> f32 {
+/// Returns x·2^n for t = n + 4b400000, multiplied in two steps so that each power is a normal number.
+pub(super) fn scale(x: f32, t: f32) -> f32 {
+    let n = integer(t);
     let half = n >> 1;
-    (x * power_of_two(half)) * power_of_two(n - half)
+    (x * power_of_two(half)) * power_of_two(n.wrapping_sub(half))
+}
+
+/// Returns k with x = m·2^k, where m lies around 1.
+pub(super) fn exponent(x: f32) -> f32 {
+    ((x.to_bits() as i32).wrapping_sub(0x3f35_04f3) >> 23) as f32
+}
+
+/// Returns the m of [`exponent`].
+pub(super) fn mantissa(x: f32) -> f32 {
+    let bits = x.to_bits() as i32;
+    f32::from_bits(bits.wrapping_sub(bits.wrapping_sub(0x3f35_04f3) >> 23 << 23) as u32)
+}
+
+/// Returns the upper 12 of a number's 24 bits.
+pub(super) fn upper(x: f32) -> f32 {
+    f32::from_bits(x.to_bits() & 0xffff_f000)
 }
 
 /// Returns e^x.
 pub fn exp(x: f32) -> f32 {
-    if is_nan(x) {
-        return x;
-    }
-    let x = if x < -105.0 { -105.0 } else { x };
-    let x = if x > 89.0 { 89.0 } else { x };
-    let (r, q, n) = exp_core(x);
-    scale_by_power(exp_near_0(r, q), n)
-}
-
-/// Returns log(1 + f) + k·ln 2 + g. The upper part of ln 2 has 15 bits, so its product with k is exact.
-pub(super) fn log_sum(f: f32, k: f32, g: f32) -> f32 {
-    let q = horner(
-        f,
-        [
-            0xbf00_0000,
-            0x3eaa_aaa9,
-            0xbe80_00f1,
-            0x3e4c_d07e,
-            0xbe2a_42d8,
-            0x3e11_6ac1,
-            0xbe06_6736,
-            0x3e02_8da1,
-            0xbd9d_c695,
-        ],
-    );
-    let upper = k * c(0x3f31_7200);
-    let h = upper + f;
-    let l = fmaz(k, c(0x35bf_be8e), f - (h - upper)) + g;
-    h + fmaz(f * f, q, l)
+    if is_nan(x) { x } else { steps::exp_steps(x) }
 }
 
 /// Returns the natural logarithm.
@@ -91,30 +67,19 @@ pub fn log(x: f32) -> f32 {
     if x == 0.0 {
         return f32::NEG_INFINITY;
     }
-    if x == f32::INFINITY {
-        return x;
-    }
-    let subnormal = x < f32::MIN_POSITIVE;
-    let bits = if subnormal { x * 8_388_608.0 } else { x }.to_bits() as i32;
-    let k = (bits - 0x3f35_04f3) >> 23;
-    let m = f32::from_bits((bits - (k << 23)) as u32);
-    let k = (if subnormal { k - 23 } else { k }) as f32;
-    log_sum(m - 1.0, k, 0.0)
+    if x == f32::INFINITY { x } else { steps::log_steps(x) }
 }
 
 /// Returns the hyperbolic tangent.
 pub fn tanh(x: f32) -> f32 {
     let a = x.abs();
-    let y = if a < c(0x3f6b_851f) {
-        let y = a * a;
-        let q = horner(y, [0xbeaa_aaa6, 0x3e08_8766, 0xbd5c_ddb2, 0x3cb1_3d3f, 0xbc06_7dd8, 0x3b25_b194, 0xb9e4_03e9]);
-        // Flushing would change the sum of smaller numbers. All of them round to a.
-        if a < c(0x3900_0000) { a } else { fmaz(a * y, q, a) }
+    let y = if a < c(0x3900_0000) {
+        // Flushing would change the sum of such numbers. All of them round to a.
+        a
+    } else if a < c(0x3f6b_851f) {
+        steps::tanh_near(a)
     } else {
-        let double = a + a;
-        let (r, q, n) = exp_core(if double > 20.0 { 20.0 } else { double });
-        let p = power_of_two(n);
-        1.0 - 2.0 / fmaz(p, fmaz(r * r, q, r), p + 1.0)
+        steps::tanh_far(a)
     };
     y.copysign(x)
 }
@@ -125,41 +90,17 @@ pub fn erf(x: f32) -> f32 {
         return x;
     }
     let a = x.abs();
-    let y = if a < c(0x3f54_7ae1) {
-        let q = horner(a * a, [0x3e03_75d4, 0xbec0_9397, 0x3de7_13aa, 0xbcdb_ac93, 0x3ba6_3a36, 0xba28_e39d]);
-        a * q + a
-    } else {
-        let a = if a > c(0x407c_cccd) { c(0x407c_cccd) } else { a };
-        // y = 1 − e^P, where the polynomial P approximates log(erfc(a)). P is expanded at a point where that logarithm is
-        // nearly a binary32 number.
-        let d = a - c(0x3f7f_4000);
-        let (r, q, n) = exp_core(horner(
-            d,
-            [0xbfeb_c2c5, 0xc028_93ed, 0xbf57_bddf, 0xbd2a_b2c8, 0x3c24_525e, 0xbafb_9c7e, 0x395c_e34f],
-        ));
-        let p = power_of_two(n);
-        fmaz(-p, fmaz(r * r, q, r), 1.0 - p)
-    };
+    let y = if a < c(0x3f54_7ae1) { steps::erf_near(a) } else { steps::erf_far(a) };
     y.copysign(x)
 }
 
-/// Returns 1/(1 + e^−x) with one division. The remainder of the division and the rounding error of e^−|x| are added
-/// back. All of this happens before the result is scaled by 2^n, so no step has a subnormal number that counts.
+/// Returns 1/(1 + e^−x).
 pub fn sigmoid(x: f32) -> f32 {
     if is_nan(x) {
         return x;
     }
-    let a = -x.abs();
-    let a = if a < -105.0 { -105.0 } else { a };
-    let (r, q, n) = exp_core(a);
-    let h = 1.0 + fmaz(r * r, q, r);
-    let l = fmaz(r * r, q, r - (h - 1.0));
-    let z = scale_by_power(h, n);
-    let v = 1.0 / (1.0 + z);
-    let y = h * v;
-    let remainder = fmaz(-y, z, h - y);
-    let w = scale_by_power(fmaz(fmaz(l, v, remainder), v, y), n);
-    if x >= 0.0 { 1.0 - w } else { w }
+    let (h, l, t) = steps::sigmoid_power(x);
+    steps::sigmoid_of_power(x, h, l, t)
 }
 
 /// Returns max(x, +0). NaN stays NaN, and −0 becomes +0.
@@ -174,7 +115,7 @@ pub fn silu(x: f32) -> f32 {
 
 /// Returns the Gaussian error linear unit in its tanh form, written with the sigmoid.
 pub fn gelu_tanh(x: f32) -> f32 {
-    x * sigmoid(x * ((x * x) * c(0x3d92_2279) + c(0x3fcc_422a)))
+    x * sigmoid(steps::gelu_argument(x))
 }
 
 /// Returns the Gaussian error linear unit in its form with the error function.

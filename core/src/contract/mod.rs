@@ -15,6 +15,8 @@ mod matrix;
 mod philox;
 mod power;
 mod reduce;
+#[rustfmt::skip]
+mod steps;
 
 pub use angle::{LARGE_ANGLE, cos, sin};
 pub use blocks::{BlockFormat, BlockValues, LEAST_BLOCK, block_dot, block_floats, block_scale, read_block};

@@ -102,16 +102,16 @@ impl VectorFn for Logistic {
     unsafe fn begin<S: Simd>(self, x: S::F) -> [S::F; 4] {
         // SAFETY: as above.
         unsafe {
-            let argument = if matches!(self, Logistic::GeluTanh) { simd::gelu_tanh_argument::<S>(x) } else { x };
-            let [h, l, shifted] = simd::sigmoid_power::<S>(argument);
-            [x, h, l, shifted]
+            let argument = if matches!(self, Logistic::GeluTanh) { simd::gelu_argument::<S>(x) } else { x };
+            let (h, l, t) = simd::sigmoid_power::<S>(argument);
+            [x, h, l, t]
         }
     }
     #[inline(always)]
-    unsafe fn end<S: Simd>(self, [x, h, l, shifted]: [S::F; 4]) -> S::F {
+    unsafe fn end<S: Simd>(self, [x, h, l, t]: [S::F; 4]) -> S::F {
         // SAFETY: as above.
         unsafe {
-            let y = simd::sigmoid_of_power::<S>(x, [h, l, shifted]);
+            let y = simd::sigmoid_of_power::<S>(x, h, l, t);
             if matches!(self, Logistic::Sigmoid) { y } else { S::mul(x, y) }
         }
     }

@@ -12,6 +12,8 @@ mod neon;
 mod portable;
 mod power;
 mod rows;
+#[rustfmt::skip]
+mod steps;
 mod tile;
 mod twice;
 #[cfg(target_arch = "x86_64")]
@@ -23,6 +25,7 @@ pub use angle::sin_or_cos;
 pub use double::Doubles;
 pub use math::*;
 pub use power::{expm1, log1p, pow};
+pub use steps::{erf_far, erf_near, exp_steps as exp, gelu_argument, sigmoid_of_power, sigmoid_power, tanh_far, tanh_near};
 pub use rows::{
     Bounded, LONGEST, TwoSided, VectorFn, VectorFn2, map_bounded, map_row, map_row_raw, map_sides, zip_row,
 };
