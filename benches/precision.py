@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Times products and attention in f32, fixed24 and fixed16, beside PyTorch's in fp32, in one run, in turns.
+"""Times products, pipelines of products with constants, and attention in f32, fixed24 and fixed16, beside PyTorch's in fp32, in one
+run, in turns.
 
     python3 benches/precision.py [--device cpu|cuda:0] [--threads 1] [--rounds 7] [--only attention] [--quick] [--without-torch]
 
@@ -9,6 +10,7 @@ the median of the rounds; a round has as many calls one after the other as take 
 """
 
 import argparse
+import functools
 import statistics
 import time
 
@@ -19,6 +21,7 @@ PRECISIONS = ("f32", "fixed24", "fixed16")
 COLUMNS = ("f32", "packed", "fixed24", "packed", "fixed16", "packed")
 PRODUCTS = ((1, 4096, 4096), (8, 4096, 4096), (32, 384, 1536), (128, 1024, 4096), (512, 512, 512), (1024, 1024, 1024))
 LARGE = ((4096, 4096, 4096),)
+PIPELINES = ((1, 4096, 4), (8, 4096, 4), (32, 2048, 4), (128, 1024, 4))
 ATTENTIONS = ((8, 12, 128, 32), (32, 12, 32, 32), (1, 8, 512, 64), (1, 4, 1024, 128))
 SECONDS = 0.02
 
@@ -64,6 +67,20 @@ def items(contexts, peer, large, only):
         if here.device.kind != "cpu":
             functions[1] = None  # A GPU packs for exact integers only.
         yield name, lambda ta=ta, tb=tb: ta @ tb, functions
+    for rows, width, count in PIPELINES:
+        name = f"pipeline {rows} x {width}, {count} products"
+        if only not in name:
+            continue
+        x, tx = operand(rows, width)
+        weights = [operand(width, width) for _ in range(count)]
+        functions = []
+        for context in contexts.values():
+            pipeline = context.pipeline().input(x.shape)
+            for weight, _ in weights:
+                pipeline = pipeline.matmul(weight)
+            # An input that only the device has leaves the results there.
+            functions += [lambda run=pipeline.output().compile().run, own=context.scale(x, alpha=1 / 64): run(own), None]
+        yield name, lambda tx=tx, weights=weights: functools.reduce(lambda x, w: x @ w[1], weights, tx), functions
     for shape in ATTENTIONS:
         name = f"attention {' x '.join(map(str, shape))}"
         if only not in name:

@@ -4,7 +4,7 @@
 
 use crate::contract::Precision;
 use crate::error::{Result, fail};
-use crate::operand::{Meta, Place, View, ViewMut, in_buffers, overlaps, same_place};
+use crate::operand::{Layout, Meta, Packed, Place, View, ViewMut, in_buffers, overlaps, same_place};
 use crate::ops::{Attrs, Op};
 
 /// An operation with attributes and operands that fit it. It can be priced and executed. Kernels rely on the fit: a constructor
@@ -145,8 +145,8 @@ fn check(op: Op, attrs: &Attrs, inputs: &[Option<View<'_>>], output: &ViewMut<'_
     }
     for (i, input) in inputs.iter().enumerate() {
         let Some(input) = input else { continue };
-        if let Place::Packed(_) = input.place() {
-            may_be_packed(op, i)?;
+        if let Place::Packed(packed) = input.place() {
+            may_be_packed(op, i, attrs, packed)?;
         } else if overlaps(input, output) && !(info.in_place && same_place(input, output)) {
             fail!(InvalidArgument, "{op}: the output overlaps operand {i}");
         }
@@ -154,12 +154,14 @@ fn check(op: Op, attrs: &Attrs, inputs: &[Option<View<'_>>], output: &ViewMut<'_
     Ok(())
 }
 
-/// Only the right operand of matmul may be a packed matrix.
+/// Only the right operand of matmul may be a packed matrix, and those of ffn with digits for its precision, which pipelines pack.
 #[cold]
 #[inline(never)]
-fn may_be_packed(op: Op, i: usize) -> Result<()> {
-    if op != Op::Matmul || i != 1 {
-        fail!(InvalidArgument, "{op}: operand {i} is a packed matrix: only matmul's b may be packed");
+fn may_be_packed(op: Op, i: usize, attrs: &Attrs, packed: &Packed) -> Result<()> {
+    let digits = || matches!(packed.layout, Layout::Digits(precision) if precision == attrs.precision());
+    match (op, i) {
+        (Op::Matmul, 1) => Ok(()),
+        (Op::Ffn, 1 | 3) if digits() => Ok(()),
+        _ => fail!(InvalidArgument, "{op}: operand {i} is a packed matrix: only matmul's b may be packed"),
     }
-    Ok(())
 }

@@ -6,7 +6,7 @@ mod draws;
 #[allow(dead_code)]
 mod on_gpu;
 
-use adead_core::contract::{Precision, fixed_dot};
+use adead_core::contract::{Activation, Precision, fixed_dot};
 use adead_core::hal::cpu::Isa;
 use adead_core::{Attrs, Context, ContextOptions, DType, MatmulOptions, Op, Status, Tensor, View, reference};
 use draws::Random;
@@ -314,6 +314,72 @@ fn a_packed_operand_is_refused() {
     let mut attrs = Attrs::default();
     let error = attrs.set(Op::Matmul, "precision", "f16").unwrap_err();
     assert!(error.to_string().contains("f32, fixed24, fixed16"), "{error}");
+}
+
+/// A pipeline keeps the digits of its constants, also of halves, of rows and of ffn's matrices.
+#[test]
+fn a_pipelines_constants_are_cut_once() {
+    let mut contexts = contexts(&[1, 2]);
+    if Gpu::open().is_some() {
+        contexts.push(Context::open(&format!("{}:0", on_gpu::backend::backend())).unwrap());
+    }
+    for (i, precision) in FIXED.into_iter().cycle().take(8).enumerate() {
+        let mut r = Random(i as u64);
+        let (m, k, n) = ([1, 4, 3, 130][i / 2], 40 + r.below(300), 30 + r.below(190));
+        let dtype = [DType::F32, DType::F16, DType::BF16, DType::F32][i / 2];
+        let mut matrix = |rows: usize, columns: usize| {
+            let values = lines(&mut r, rows, columns, SCALES[0]);
+            let wide = Tensor::new(&values, &[rows, columns]).unwrap();
+            let attrs = Attrs { dtype: Some(dtype), ..Attrs::default() };
+            contexts[0].run(Op::Cast, &attrs, &[Some(&wide)]).unwrap()
+        };
+        let (x, first, turned, narrow) = (matrix(m, k), matrix(k, n), matrix(k, n), matrix(n, 24));
+        let fixed = Attrs { precision: Some(precision), ..Attrs::default() };
+        let turn = Attrs { trans_b: true, ..fixed };
+        let rows = turned.rows(3, 20).unwrap();
+        let expect = |op: Op, attrs: &Attrs, operands: &[Option<&Tensor>]| {
+            let views: Vec<_> = operands.iter().map(|t| t.map(Tensor::view)).collect();
+            let meta = op.info().infer(attrs, &views).unwrap();
+            Tensor::from_bytes(&reference(op, attrs, &views, &meta).unwrap(), meta.dtype, meta.shape.dims()).unwrap()
+        };
+        let (c, bias) = (matrix(m, n), matrix(1, n).reshape(&[n]).unwrap());
+        let activation = Some([Activation::Relu, Activation::GeluErf][i % 2]);
+        let after = Attrs { alpha: 0.3, beta: -1.5, activation, ..fixed };
+        let y = expect(Op::Matmul, &fixed, &[Some(&x), Some(&first)]);
+        let expected = [
+            y.clone(),
+            expect(Op::Matmul, &turn, &[Some(&y), Some(&turned)]),
+            expect(Op::Matmul, &turn, &[Some(&y), Some(&rows)]),
+            expect(Op::Matmul, &after, &[Some(&x), Some(&first), Some(&c), Some(&bias)]),
+            expect(Op::Ffn, &fixed, &[Some(&x), Some(&first), None, Some(&narrow), None]),
+        ];
+        for ctx in &contexts {
+            let mut pipeline = ctx.pipeline();
+            let input = pipeline.input(dtype, &[m, k]).unwrap();
+            let [first, turned, narrow, c, bias] =
+                [&first, &turned, &narrow, &c, &bias].map(|t| pipeline.constant(t).unwrap());
+            let y = pipeline.op(Op::Matmul, &fixed, &[Some(input), Some(first)]).unwrap();
+            let rows = pipeline.rows(turned, 3, 20).unwrap();
+            let all = pipeline.op(Op::Matmul, &turn, &[Some(y), Some(turned)]).unwrap();
+            let part = pipeline.op(Op::Matmul, &turn, &[Some(y), Some(rows)]).unwrap();
+            let ffn = pipeline.op(Op::Ffn, &fixed, &[Some(input), Some(first), None, Some(narrow), None]).unwrap();
+            let more = pipeline.op(Op::Matmul, &after, &[Some(input), Some(first), Some(c), Some(bias)]).unwrap();
+            for value in [y, all, part, more, ffn] {
+                pipeline.output(value).unwrap();
+            }
+            let compiled = pipeline.compile().unwrap();
+            for _ in 0..2 {
+                let got = compiled.run(&[&x]).unwrap();
+                for (j, (got, expected)) in got.iter().zip(&expected).enumerate() {
+                    assert!(
+                        got.bytes() == expected.bytes(),
+                        "call {i}, output {j}, {dtype} on {}",
+                        ctx.device_info().arch
+                    );
+                }
+            }
+        }
+    }
 }
 
 #[test]

@@ -13,16 +13,17 @@ INLINE void powers_of(float &power, float &rest, const int scale) {
 
 // Rounds four scaled numbers, and stores their digits, lowest first: a word for each digit. Two digits leave the third word unused.
 INLINE void digits_of(uint (&words)[3], const float (&scaled)[4], const uint digits) {
-    uint q[4];
+    // All bits if there is a third digit. A choice would make the compiler write loops twice.
+    uint q[4], third = 0 - (digits & 1);
 #pragma unroll
     for (uint e = 0; e < 4; e++) {
         // Adds half of each digit but the highest, so those bytes are their digits plus 128.
-        q[e] = uint(__float2int_rn(scaled[e])) + (digits == 3 ? 0x8080u : 0x80u);
+        q[e] = uint(__float2int_rn(scaled[e])) + 0x80u + (third & 0x8000u);
     }
     // Byte i of the four numbers becomes word i.
     uint low = __byte_perm(q[0], q[1], 0x5140), high = __byte_perm(q[2], q[3], 0x5140);
     words[0] = __byte_perm(low, high, 0x5410) ^ 0x80808080u;
-    words[1] = __byte_perm(low, high, 0x7632) ^ (digits == 3 ? 0x80808080u : 0);
+    words[1] = __byte_perm(low, high, 0x7632) ^ (third & 0x80808080u);
     words[2] = __byte_perm(__byte_perm(q[0], q[1], 0x0062), __byte_perm(q[2], q[3], 0x0062), 0x5410);
 }
 

@@ -7,12 +7,16 @@ use super::host::Host;
 use super::ids::Ids;
 use super::plan::{Arrangement, Each};
 use super::price::Prices;
+use super::weights::Weights;
 use crate::context::{Context, Kept};
+use crate::contract::Precision;
 use crate::dispatch::Why;
+use crate::dtype::DType;
 use crate::error::{Result, Status, fail};
 use crate::fpenv::DefaultEnvironment;
 use crate::hal::DeviceInfo;
-use crate::operand::Meta;
+use crate::operand::{Meta, Packed};
+use crate::ops::{Attrs, Op};
 use crate::profile::Reason;
 use crate::shape::MAX_RANK;
 use crate::tensor::Tensor;
@@ -52,11 +56,19 @@ impl Compiled {
         if let Some(slot) = context.gpu(device) {
             let mut plan = Arrangement::new(graph.clone(), true);
             plan.check(true, limit)?;
-            let mut gpu = slot.opened().and_then(|opened| Gpu::new(opened, &plan, reason));
+            let mut gpu = slot.opened().and_then(|opened| {
+                #[cfg(feature = "integers")]
+                let weights = weights(context, &plan, kept, &|matrix, dtype, transposed, precision| {
+                    opened.pack(matrix, dtype, transposed, precision)
+                })?;
+                #[cfg(not(feature = "integers"))]
+                let weights = Weights::default();
+                Gpu::new(opened, &plan, weights, reason)
+            });
             if gpu.as_ref().is_err_and(|error| error.status() == Status::OutOfMemory) {
                 // The memory of cached pipelines is released: they can be compiled again.
                 Cache::of(context)?.clear();
-                gpu = slot.opened().and_then(|opened| Gpu::new(opened, &plan, reason));
+                gpu = slot.opened().and_then(|opened| Gpu::new(opened, &plan, Weights::default(), reason));
             }
             match gpu {
                 Ok(gpu) => {
@@ -72,7 +84,12 @@ impl Compiled {
         plan.check(false, limit)?;
         let most = if kept { MOST_KEPT } else { usize::MAX };
         let block = if plan.block <= most { plan.block } else { 0 };
-        let host = Host::new(context.cpu(), context.profiler(), &plan, block)?;
+        let cpu = context.cpu();
+        let weights = weights(context, &plan, kept, &|matrix, dtype, transposed, precision| {
+            let keeps = cpu.keeps_digits(matrix.shape(), transposed, precision);
+            keeps.then(|| cpu.pack(&matrix.view(), dtype, transposed, precision)).transpose()
+        })?;
+        let host = Host::new(cpu, context.profiler(), &plan, weights, block)?;
         plan.graph.forget_states();
         Ok(Compiled { device: Device::Cpu(host), plan, forced, reason })
     }
@@ -288,6 +305,26 @@ impl Compiled {
         };
         graph.outputs.iter().map(output).collect()
     }
+}
+
+/// Packs an f32 matrix that represents one of a dtype: transposed or not, for products of a precision.
+type Cuts<'a> = &'a dyn Fn(&Tensor, DType, bool, Precision) -> Result<Option<Packed>>;
+
+/// Packs a plan's constants. A pipeline that is `kept` in a cache has none:
+/// its operands are inputs.
+fn weights(context: &Context, plan: &Arrangement, kept: bool, pack: Cuts<'_>) -> Result<Weights> {
+    if kept || !cfg!(feature = "integers") {
+        return Ok(Weights::default());
+    }
+    Weights::new(plan, &|matrix, transposed, precision| {
+        let dtype = matrix.dtype();
+        if dtype == DType::F32 {
+            return pack(matrix, dtype, transposed, precision);
+        }
+        let attrs = Attrs { dtype: Some(DType::F32), ..Attrs::default() };
+        let wide = context.run_views(Op::Cast, &attrs, &[Some(matrix.view())])?;
+        pack(&wide, dtype, transposed, precision)
+    })
 }
 
 impl std::fmt::Debug for Compiled {

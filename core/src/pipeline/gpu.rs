@@ -3,6 +3,7 @@
 use super::fuse::Step;
 use super::graph::Source;
 use super::plan::{Arrangement, Each, Place};
+use super::weights::Weights;
 use crate::command::Command;
 use crate::devices::Opened;
 use crate::error::{Result, fail};
@@ -19,7 +20,9 @@ pub(super) struct Gpu {
     opened: Arc<Opened>,
     block: Arc<dyn Buffer>,
     /// By the constants' numbers: their memory, and where they begin in it.
-    constants: Vec<(Arc<dyn Buffer>, usize)>,
+    constants: Vec<Constant>,
+    /// The constants whose digits products read.
+    weights: Weights,
     /// By the states' numbers: their memory.
     states: Vec<Arc<dyn Buffer>>,
     /// Whether an operation can find an error in its operands' values, such as an id outside a table.
@@ -30,21 +33,28 @@ pub(super) struct Gpu {
     turn: Mutex<()>,
 }
 
+/// A constant's memory, and where it begins there. `None` if only its digits are read.
+type Constant = Option<(Arc<dyn Buffer>, usize)>;
+
 impl Gpu {
     /// Uploads those of the plan's constants that are not on the device yet, and records the plan there.
-    pub fn new(opened: &Arc<Opened>, plan: &Arrangement, reason: Reason) -> Result<Gpu> {
+    pub fn new(opened: &Arc<Opened>, plan: &Arrangement, weights: Weights, reason: Reason) -> Result<Gpu> {
         let block = opened.allocate(plan.block, false)?;
         let mut constants = Vec::new();
         for &node in &plan.constants {
             let Source::Constant(tensor) = &plan.graph.nodes[node as usize].source else { continue };
+            if !weights.leave(plan, node) {
+                constants.push(None);
+                continue;
+            }
             let (root, at) = tensor.root();
             if let Some(copy) = root.copy_on(&**opened) {
-                constants.push((copy, at));
+                constants.push(Some((copy, at)));
                 continue;
             }
             let buffer = opened.allocate(tensor.byte_len(), false)?;
             put(opened, tensor, Slice { buffer: &*buffer, offset: 0, bytes: tensor.byte_len() }, reason)?;
-            constants.push((buffer, 0));
+            constants.push(Some((buffer, 0)));
         }
         let (mut states, mut zeros) = (Vec::new(), None);
         for state in &plan.graph.states {
@@ -64,7 +74,7 @@ impl Gpu {
         let recordings = opened.with(|stream| {
             // The uploads finish here, because the recordings may be replayed on another stream.
             stream.synchronize()?;
-            let memory = Memory { block: &*block, constants: &constants, states: &states };
+            let memory = Memory { block: &*block, constants: &constants, weights: &weights, states: &states };
             let (mut begin, mut all) = (0, Vec::new());
             loop {
                 let end = plan.end(begin);
@@ -84,11 +94,11 @@ impl Gpu {
         })?;
         let ops = plan.steps.iter().flat_map(|step| &step.links).map(|link| link.op);
         let looks = ops.into_iter().any(|op| matches!(op, Op::Embedding | Op::Gather));
-        Ok(Gpu { opened: opened.clone(), block, constants, states, looks, recordings, turn: Mutex::new(()) })
+        Ok(Gpu { opened: opened.clone(), block, constants, weights, states, looks, recordings, turn: Mutex::new(()) })
     }
 
     fn memory(&self) -> Memory<'_> {
-        Memory { block: &*self.block, constants: &self.constants, states: &self.states }
+        Memory { block: &*self.block, constants: &self.constants, weights: &self.weights, states: &self.states }
     }
 
     /// Returns a copy of a state from a byte on, which stays on the device.
@@ -243,7 +253,8 @@ fn put(opened: &Arc<Opened>, tensor: &Tensor, to: Slice<'_>, reason: Reason) -> 
 /// Where the values of a plan are.
 struct Memory<'a> {
     block: &'a dyn Buffer,
-    constants: &'a [(Arc<dyn Buffer>, usize)],
+    constants: &'a [Constant],
+    weights: &'a Weights,
     states: &'a [Arc<dyn Buffer>],
 }
 
@@ -251,7 +262,10 @@ impl Memory<'_> {
     /// A value's memory.
     fn slice(&self, plan: &Arrangement, node: u32) -> Result<Slice<'_>> {
         let (buffer, offset) = match plan.places[node as usize] {
-            Place::Constant(i) => (&*self.constants[i as usize].0, self.constants[i as usize].1),
+            Place::Constant(i) => match &self.constants[i as usize] {
+                Some((buffer, at)) => (&**buffer, *at),
+                None => fail!(Internal, "only a constant's digits are on the device"),
+            },
             Place::State(i) => (&*self.states[i as usize], 0),
             Place::Block(at) => (self.block, at),
             _ => fail!(Internal, "a value of a pipeline has no memory"),
@@ -282,14 +296,17 @@ fn record(
     for steps in plan.steps[steps].chunk_by(|a, b| together && a.shares_kernels(b, &plan.graph)) {
         let links = || steps.iter().flat_map(|step| step.links.iter().zip(&step.nodes));
         let mut inputs = Vec::new();
-        for operand in links().flat_map(|(link, _)| &link.operands) {
-            inputs.push(match *operand {
-                Some(node) => {
-                    let (buffer, at) = place(node)?;
-                    Some(View::buffer(buffer, at, plan.graph.meta(node))?)
-                }
-                None => None,
-            });
+        for (link, _) in links() {
+            for (i, operand) in link.operands.iter().enumerate() {
+                inputs.push(match (*operand, memory.weights.of(link, i)) {
+                    (_, Some(packed)) => Some(View::packed(packed)),
+                    (Some(node), None) => {
+                        let (buffer, at) = place(node)?;
+                        Some(View::buffer(buffer, at, plan.graph.meta(node))?)
+                    }
+                    (None, None) => None,
+                });
+            }
         }
         let (mut commands, mut rest) = (Vec::new(), &*inputs);
         for (link, &node) in links() {
@@ -297,7 +314,7 @@ fn record(
             (of_link, rest) = rest.split_at(link.operands.len());
             let (buffer, at) = place(node)?;
             let output = ViewMut::buffer(buffer, at, plan.graph.meta(node))?;
-            commands.push(Command::lent(link.op, &link.attrs, of_link, output)?);
+            commands.push(memory.weights.command(link, of_link, output)?);
         }
         submit(&steps[0], &mut commands)?;
     }

@@ -4,7 +4,7 @@
 use super::fuse::{Link, Step};
 use super::graph::Source;
 use super::plan::{Arrangement, Each, Place};
-use crate::command::Command;
+use super::weights::Weights;
 use crate::dtype::DType;
 use crate::error::{Result, fail};
 use crate::hal::cpu::{CpuDevice, Elementwise, Reach, Run, RunOperand, RunStep, Shared};
@@ -24,6 +24,7 @@ use std::time::Instant;
 pub(super) struct Host {
     cpu: Arc<CpuDevice>,
     profiler: ProfilerHandle,
+    weights: Weights,
     /// One run uses the block at a time. A run that finds it taken, or too small, allocates its own.
     block: Mutex<HostBuffer>,
     /// By the states' numbers: their memory. Runs of a pipeline with states hold this, so they take turns.
@@ -76,7 +77,13 @@ impl Values<'_> {
 
 impl Host {
     /// Makes the block of a plan's values, of `block` bytes, and its states.
-    pub fn new(cpu: &Arc<CpuDevice>, profiler: &ProfilerHandle, plan: &Arrangement, block: usize) -> Result<Host> {
+    pub fn new(
+        cpu: &Arc<CpuDevice>,
+        profiler: &ProfilerHandle,
+        plan: &Arrangement,
+        weights: Weights,
+        block: usize,
+    ) -> Result<Host> {
         let mut states = Vec::new();
         for state in &plan.graph.states {
             let Source::State(tensor) = &plan.graph.nodes[state.node as usize].source else { continue };
@@ -85,7 +92,7 @@ impl Host {
             states.push(memory);
         }
         let block = Mutex::new(HostBuffer::uninitialised(block)?);
-        Ok(Host { cpu: cpu.clone(), profiler: profiler.clone(), block, states: Mutex::new(states) })
+        Ok(Host { cpu: cpu.clone(), profiler: profiler.clone(), weights, block, states: Mutex::new(states) })
     }
 
     /// Returns a copy of a state from a byte on.
@@ -209,7 +216,11 @@ impl Host {
             offsets.push(offset);
         }
         let mut inputs = Inputs::new();
-        for ((meta, offset), operand) in metas.iter().zip(&offsets).zip(&link.operands) {
+        for (i, ((meta, offset), operand)) in metas.iter().zip(&offsets).zip(&link.operands).enumerate() {
+            if let Some(packed) = self.weights.of(link, i) {
+                inputs.push(Some(View::packed(packed)));
+                continue;
+            }
             inputs.push(match *operand {
                 // SAFETY: the pointer is the value's memory from the part's first element on. An earlier step wrote it, or it was
                 // written before the run. Until the operation ends, only the operation itself writes to it, in place.
@@ -220,7 +231,7 @@ impl Host {
         let (meta, offset) = described(node)?;
         // SAFETY: this is the value's memory. The plan gives it to no other value before the value's last use.
         let output = unsafe { ViewMut::from_raw(values.pointer(node)?.add(offset), &meta) };
-        self.cpu.execute(&mut Command::lent(link.op, &link.attrs, &inputs, output)?)
+        self.cpu.execute(&mut self.weights.command(link, &inputs, output)?)
     }
 
     /// Computes a run part by part, with several threads if that pays.

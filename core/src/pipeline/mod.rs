@@ -21,6 +21,7 @@ mod ids;
 mod join;
 mod plan;
 mod price;
+mod weights;
 
 pub use cache::CacheUse;
 pub use chain::{Chain, ChainOperand as Operand};

@@ -2,7 +2,7 @@
 //! `vulkan` or `cuda`. `ADEAD_TEST_CALLS` is the number of random calls of each operation.
 
 #[path = "../backend/mod.rs"]
-mod backend;
+pub mod backend;
 
 use crate::draws::{Random, draw};
 use adead_core::hal::cuda::{self, CudaDevice};

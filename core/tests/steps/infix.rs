@@ -41,9 +41,7 @@ pub fn function(form: Form, function: &Function) -> String {
         (Form::Rust, 1) => format!("    {results}\n}}\n"),
         (Form::Rust, _) => format!("    ({results})\n}}\n"),
         // Only a variable can be `precise`.
-        (Form::Glsl, 1) => {
-            form.statement(&["result".to_string()], &function.results[0]) + "    return result;\n}\n"
-        }
+        (Form::Glsl, 1) => form.statement(&["result".to_string()], &function.results[0]) + "    return result;\n}\n",
         (Form::Glsl, _) => format!("    return vec{count}({results});\n}}\n"),
     };
     text

@@ -10,10 +10,12 @@ use std::path::Path;
 use infix::Form;
 use parse::functions;
 
-const ORIGIN: &str = "Generated from docs/contract.md by `ADEAD_BLESS=1 cargo test -p adead-core --test steps`; don't edit.";
+const ORIGIN: &str =
+    "Generated from docs/contract.md by `ADEAD_BLESS=1 cargo test -p adead-core --test steps`; don't edit.";
 
 fn scalar(page: &str) -> String {
-    let functions = functions(page).iter().map(|f| "\n".to_string() + &infix::function(Form::Rust, f)).collect::<String>();
+    let functions =
+        functions(page).iter().map(|f| "\n".to_string() + &infix::function(Form::Rust, f)).collect::<String>();
     format!(
         "//! The steps of the contract's functions on numbers. {ORIGIN}\n\n\
          use super::fmaz;\nuse super::functions::{{c, exponent, horner, mantissa, power, scale, upper}};\n{functions}"
@@ -32,7 +34,8 @@ fn vectors(page: &str) -> String {
 }
 
 fn glsl(page: &str) -> String {
-    let functions = functions(page).iter().map(|f| "\n".to_string() + &infix::function(Form::Glsl, f)).collect::<String>();
+    let functions =
+        functions(page).iter().map(|f| "\n".to_string() + &infix::function(Form::Glsl, f)).collect::<String>();
     format!("// The steps of the contract's functions. {ORIGIN}\n// CUDA's kernels include it too.\n{functions}")
 }
 

@@ -78,7 +78,11 @@ pub fn functions(page: &str) -> Vec<Function> {
                 let mut parser = Parser::new(results);
                 function.results = parser.list("");
                 let named = |x: &Expr| x.atom() || matches!(x, Expr::Call(..));
-                assert!(function.results.len() == 1 || function.results.iter().all(named), "name the results: {}", at());
+                assert!(
+                    function.results.len() == 1 || function.results.iter().all(named),
+                    "name the results: {}",
+                    at()
+                );
             } else {
                 let (names, value) = line.split_once(" = ").unwrap_or_else(|| panic!("no `=`: {}", at()));
                 let names: Vec<_> = names.split(", ").map(str::to_string).collect();
@@ -267,5 +271,6 @@ fn number(word: &str) -> Option<f32> {
     if word.len() == 8 && word.chars().all(|c| digits.contains(c)) {
         return Some(f32::from_bits(u32::from_str_radix(word, 16).unwrap()));
     }
-    word.starts_with(|c: char| c.is_ascii_digit()).then(|| word.parse().unwrap_or_else(|_| panic!("`{word}` is no number")))
+    word.starts_with(|c: char| c.is_ascii_digit())
+        .then(|| word.parse().unwrap_or_else(|_| panic!("`{word}` is no number")))
 }

@@ -25,7 +25,8 @@ pub fn function(function: &Function) -> String {
         };
     }
     let results = function.results.iter().map(value).collect::<Vec<_>>().join(", ");
-    text += &if function.results.len() == 1 { format!("        {results}\n") } else { format!("        ({results})\n") };
+    text +=
+        &if function.results.len() == 1 { format!("        {results}\n") } else { format!("        ({results})\n") };
     text + "    }\n}\n"
 }
 

@@ -26,6 +26,7 @@ use crate::memory::host::ScratchPool;
 use crate::memory::results::ResultPool;
 use crate::operand::CpuBuffer;
 use crate::operand::View;
+use crate::shape::Shape;
 use kernels::Exec;
 use std::sync::Arc;
 use stream::CpuStream;
@@ -138,6 +139,13 @@ impl CpuDevice {
     pub(crate) unsafe fn multiply_small(&self, a: *const f32, b: *const f32, out: *mut f32, size: [usize; 3]) -> bool {
         // SAFETY: the caller's promise covers this.
         default_environment(|| unsafe { kernels::multiply_small(self.isa, a, b, out, size) })
+    }
+
+    /// Returns whether [`CpuDevice::pack`] makes digits of a matrix of this shape.
+    pub(crate) fn keeps_digits(&self, shape: &Shape, transposed: bool, precision: Precision) -> bool {
+        let &[k, n] = shape.dims() else { return false };
+        let (k, n) = if transposed { (n, k) } else { (k, n) };
+        kernels::digits_room(&self.exec(), precision, k, n).is_some()
     }
 
     /// Packs an f32 matrix that represents one of `dtype`, for products of a precision.

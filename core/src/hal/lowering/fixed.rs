@@ -3,7 +3,7 @@
 //! [`cut`] encodes the cutting of both operands: the largest elements of their lines along K, the lines' scales, and
 //! their digits. [`encode`] encodes this and the products after it.
 
-use super::{Encoder, Kernels, Matrices, Push};
+use super::{Encoder, Kernels, Limits, Matrices, Push};
 use super::{elementwise, matmul::Axis};
 use crate::contract::{Activation, Precision};
 use crate::error::{Result, fail};
@@ -18,6 +18,12 @@ const PRODUCT: u32 = 1;
 const WIDE: u32 = 2;
 const MOST_OF_PARTS: u32 = 3;
 const DIGITS: u32 = 4;
+/// Products of few rows with digits of B, which CUDA's kernels have.
+const FEW: u32 = 5;
+
+/// The most rows of these, and the columns of a workgroup.
+const FEW_ROWS: u32 = 4;
+const FEW_COLUMNS: u32 = 32;
 
 // The bits of fixed.comp's HAS.
 const HAS_C: u32 = 1;
@@ -239,32 +245,82 @@ fn cut(encoder: &mut dyn Encoder, cutting: Cutting<'_>) -> Result<()> {
     cutting.dispatch(encoder, DIGITS, of(LINES, k.div_ceil(DEPTH)), most, part)
 }
 
+/// Returns the bytes of shared memory of the kernel for few rows: their digits, in whose place the totals of 16 warps are later.
+pub fn few_bytes(m: u32, blocks: u32) -> u32 {
+    (3 * DEPTH * blocks * m).max(8 * 32 * 16 * m)
+}
+
+/// Whether the kernel for few rows computes products, whose B is digits.
+fn few(products: &Products, limits: &Limits) -> bool {
+    let Products { m, k, batches, ref a, .. } = *products;
+    limits.few_digits()
+        && m <= FEW_ROWS
+        && batches == 1
+        && a.k_step == 1
+        && k <= MOST
+        && few_bytes(m, k.div_ceil(DEPTH)) <= limits.shared_memory
+}
+
+/// Enqueues a product of few rows with digits of B. The kernel cuts the rows.
+fn multiply_few(encoder: &mut dyn Encoder, products: &Products, b: Digits) -> Result<()> {
+    let Products { precision, m, n, k, c, bias, y, c_row, c_column, alpha, beta, .. } = *products;
+    let mut push = Push::new();
+    for address in [products.a.address, b.planes, 0, b.scales, c, bias, y, 0, 0] {
+        push = push.address(address);
+    }
+    for word in [m, n, k.div_ceil(DEPTH), 0, k, 0, 0, 0, 0, c_row, c_column] {
+        push = push.word(word);
+    }
+    let push = push.float(alpha).float(beta);
+    let constants = [FEW, precision.digits(), products.bits()];
+    encoder.dispatch(Kernels::Fixed, &constants, &push, [n.div_ceil(FEW_COLUMNS), 1, 1])
+}
+
+impl Products {
+    /// The bits that say what follows the product.
+    fn bits(&self) -> u32 {
+        let bit = |there: bool, bit: u32| if there { bit } else { 0 };
+        bit(self.c != 0, HAS_C) | bit(self.bias != 0, HAS_BIAS) | bit(self.activation == Activation::Relu, RELU)
+    }
+}
+
 /// Enqueues products. The result must have elements, and K must not be 0.
 pub fn encode(encoder: &mut dyn Encoder, products: &Products) -> Result<()> {
-    let Products { precision, m, n, k, batches, activation, .. } = *products;
+    let Products { precision, k, .. } = *products;
     let operands = [&products.a, &products.b];
-    let a = operands[0].room(encoder, precision, k)?;
     let digits = match products.b_digits {
         Some(b) if cfg!(feature = "integers") => {
+            if few(products, &encoder.limits()) {
+                multiply_few(encoder, products, b)?;
+                return activate(encoder, products);
+            }
+            let a = operands[0].room(encoder, precision, k)?;
             cut_one(encoder, precision, k, operands[0], a)?;
             [a, b]
         }
         _ => {
+            let a = operands[0].room(encoder, precision, k)?;
             let digits = [a, operands[1].room(encoder, precision, k)?];
             cut(encoder, Cutting { precision, k, operands, digits, given: false })?;
             digits
         }
     };
     multiply(encoder, products, digits)?;
+    activate(encoder, products)
+}
+
+/// Enqueues the activation, unless it is one of the product's kernel.
+fn activate(encoder: &mut dyn Encoder, products: &Products) -> Result<()> {
+    let Products { m, n, batches, y, activation, .. } = *products;
     match activation {
         Activation::None | Activation::Relu => Ok(()),
-        _ => elementwise::activate(encoder, activation, products.y, batches * m * n),
+        _ => elementwise::activate(encoder, activation, y, batches * m * n),
     }
 }
 
 /// Enqueues the products of digits. Each kernel takes a part of K, and totals of 96 bits go from one to the next.
 pub fn multiply(encoder: &mut dyn Encoder, products: &Products, [a, b]: [Digits; 2]) -> Result<()> {
-    let Products { precision, m, n, k, batches, c, bias, y, c_row, c_column, alpha, beta, activation, .. } = *products;
+    let Products { precision, m, n, k, batches, c, bias, y, c_row, c_column, alpha, beta, .. } = *products;
     let axes = &products.axes;
     let limits = encoder.limits();
     let [bm, bn] = match (limits.fixed_wide, limits.matrices) {
@@ -285,8 +341,7 @@ pub fn multiply(encoder: &mut dyn Encoder, products: &Products, [a, b]: [Digits;
     let totals = if blocks > most { encoder.scratch(groups * (bm * bn) as u64 * 16)? } else { 0 };
     let [_, a_step, b_step, c_step] = axes.last().copied().unwrap_or_default();
     let inner = axes.len().saturating_sub(1);
-    let mut has = if c != 0 { HAS_C } else { 0 } | if bias != 0 { HAS_BIAS } else { 0 };
-    has |= if activation == Activation::Relu { RELU } else { 0 };
+    let has = products.bits();
     for begin in (0..blocks).step_by(most as usize) {
         let end = blocks.min(begin + most);
         let part = if begin == 0 { FIRST } else { 0 } | if end == blocks { LAST } else { 0 };

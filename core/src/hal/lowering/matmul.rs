@@ -169,6 +169,9 @@ pub fn ffn(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()> {
     let (rows, width, hidden, out) = (rows as u32, width as u32, hidden as u32, out as u32);
     let most = (HIDDEN / hidden.max(1)).clamp(1, rows);
     let middle = encoder.scratch(4 * (most as u64 * hidden as u64).max(1))?;
+    let is_packed = |i: usize| {
+        cfg!(feature = "integers") && matches!(call.views[i].map(|view| view.place()), Some(Place::Packed(_)))
+    };
     let mut start = 0;
     while start < rows {
         let m = most.min(rows - start);
@@ -178,11 +181,11 @@ pub fn ffn(encoder: &mut dyn Encoder, call: &Call<'_>) -> Result<()> {
         if hidden > 0 {
             let mut first = Product::plain([m, hidden, width], x, call.address(1), middle);
             (first.bias, first.activation) = (call.address(2), ffn_activation(call.attrs));
-            first.encode_in(encoder, precision)?;
+            first.encode_in(encoder, precision, is_packed(1))?;
         }
         let mut second = Product::plain([m, out, hidden], middle, call.address(3), y);
         second.bias = call.address(4);
-        second.encode_in(encoder, precision)?;
+        second.encode_in(encoder, precision, is_packed(3))?;
         start += m;
     }
     Ok(())
@@ -208,8 +211,8 @@ impl Product {
         }
     }
 
-    /// Enqueues one product of contiguous matrices, with this precision. The result must have elements.
-    fn encode_in(self, encoder: &mut dyn Encoder, precision: Precision) -> Result<()> {
+    /// Enqueues one product of contiguous matrices, with this precision. If b is `packed`, it is digits. The result must have elements.
+    fn encode_in(self, encoder: &mut dyn Encoder, precision: Precision, packed: bool) -> Result<()> {
         let Product { sizes: Sizes { m, n, k, .. }, a, b, bias, y, activation, .. } = self;
         if precision == Precision::F32 || k == 0 {
             return self.encode(encoder);
@@ -222,7 +225,7 @@ impl Product {
             batches: 1,
             a: fixed::Operand { address: a, lines: m, matrices: 1, line_step: k, k_step: 1 },
             b: fixed::Operand { address: b, lines: n, matrices: 1, line_step: 1, k_step: n },
-            b_digits: None,
+            b_digits: packed.then(|| fixed::Digits::at(b, precision, [k, n])),
             c: 0,
             bias,
             y,

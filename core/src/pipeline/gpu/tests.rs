@@ -40,8 +40,8 @@ fn steps_that_share_kernels_go_together() {
     let [gated, last] = [gated, last].map(|value| bytes(plan.graph.root(value.to_bits() as u32)));
     assert!(gated.end <= last.start || last.end <= gated.start, "{gated:?} {last:?}");
     let block = Memory(1 << 32, 1 << 20);
-    let constants: Vec<(Arc<dyn Buffer>, usize)> = vec![(Arc::new(Memory(2 << 32, 1 << 12)), 0)];
-    let memory = super::Memory { block: &block, constants: &constants, states: &[] };
+    let constants: Vec<Constant> = vec![Some((Arc::new(Memory(2 << 32, 1 << 12)), 0))];
+    let memory = super::Memory { block: &block, constants: &constants, weights: &Weights::default(), states: &[] };
     for (together, expected) in [(true, &[4, 1, 4][..]), (false, &[1, 1, 1, 1, 1, 2, 1, 1])] {
         let mut counts = Vec::new();
         record(&plan, 0..plan.steps.len(), &memory, together, &mut |_, commands| {
@@ -82,11 +82,11 @@ fn a_run_is_one_kernel_on_a_gpu() {
     let plan = Arrangement::new(graph, true);
     let lengths: Vec<usize> = plan.steps.iter().map(|step| step.links.len()).collect();
     let block = Memory(1 << 32, 1 << 20);
-    let constants: Vec<(Arc<dyn Buffer>, usize)> =
-        vec![(Arc::new(Memory(2 << 32, 1 << 12)), 0), (Arc::new(Memory(3 << 32, 1 << 12)), 0)];
+    let constants: Vec<Constant> =
+        vec![Some((Arc::new(Memory(2 << 32, 1 << 12)), 0)), Some((Arc::new(Memory(3 << 32, 1 << 12)), 0))];
     let mut dispatches = Dispatches::default();
     let mut counts = Vec::new();
-    let memory = super::Memory { block: &block, constants: &constants, states: &[] };
+    let memory = super::Memory { block: &block, constants: &constants, weights: &Weights::default(), states: &[] };
     record(&plan, 0..plan.steps.len(), &memory, true, &mut |_, commands| {
         counts.extend(dispatches.all(commands)?);
         Ok(())
@@ -172,10 +172,11 @@ fn a_step_of_text_generation_is_few_kernels() {
         to.output(last).unwrap();
         let plan = Arrangement::new(to.graph, true);
         let buffer = |number: u64| -> Arc<dyn Buffer> { Arc::new(Memory(number << 32, 1 << 24)) };
-        let constants: Vec<_> = (0..plan.constants.len()).map(|i| (buffer(2 + i as u64), 0)).collect();
+        let constants: Vec<_> = (0..plan.constants.len()).map(|i| Some((buffer(2 + i as u64), 0))).collect();
         let states: Vec<_> = (0..plan.graph.states.len()).map(|i| buffer(100 + i as u64)).collect();
         let block = buffer(1);
-        let memory = super::Memory { block: &*block, constants: &constants, states: &states };
+        let memory =
+            super::Memory { block: &*block, constants: &constants, weights: &Weights::default(), states: &states };
         let mut dispatches = Dispatches(Vec::new(), Some(crate::hal::cuda::test_limits(90)));
         let mut counts = Vec::new();
         record(&plan, 0..plan.steps.len(), &memory, true, &mut |_, commands| {

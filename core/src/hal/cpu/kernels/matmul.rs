@@ -323,15 +323,30 @@ pub(super) fn ffn(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> {
     let activation = ffn_activation(call.attrs);
     let precision = call.attrs.precision();
     let pointer = |i| call.f32(i).map(|p| Shared(p.cast_mut()));
-    let (x, w1, b1, w2, b2) = (pointer(0)?, pointer(1)?, pointer(2)?, pointer(3)?, pointer(4)?);
+    let (x, b1, b2) = (pointer(0)?, pointer(2)?, pointer(4)?);
+    // A packed matrix has digits: a pipeline packs no other.
+    let right = |i: usize| match call.inputs[i].map(|view| view.place()) {
+        Some(Place::Packed(packed)) if cfg!(feature = "integers") => {
+            packed.fits(exec.isa).map(|()| (Shared(std::ptr::null_mut()), Some(packed)))
+        }
+        _ => Ok((pointer(i)?, None)),
+    };
+    let ((w1, d1), (w2, d2)) = (right(1)?, right(3)?);
     let y = Shared(call.out()?);
     for start in (0..rows).step_by(group) {
         let m = group.min(rows - start);
         let x = Shared(x.get().wrapping_add(start * width));
         let y = Shared(y.get().wrapping_add(start * out));
-        let first = Single { sizes: [m, hidden, width], a: x, b: w1, bias: b1, activation, out: middle };
-        let second =
-            Single { sizes: [m, out, hidden], a: middle, b: w2, bias: b2, activation: Activation::None, out: y };
+        let first = Single { sizes: [m, hidden, width], a: x, b: w1, digits: d1, bias: b1, activation, out: middle };
+        let second = Single {
+            sizes: [m, out, hidden],
+            a: middle,
+            b: w2,
+            digits: d2,
+            bias: b2,
+            activation: Activation::None,
+            out: y,
+        };
         first.compute(exec, precision)?;
         second.compute(exec, precision)?;
     }
@@ -339,20 +354,22 @@ pub(super) fn ffn(exec: &Exec<'_>, call: &mut Call<'_, '_>) -> Result<()> {
 }
 
 /// One product of contiguous matrices.
-struct Single {
+struct Single<'a> {
     /// m, n and k.
     sizes: [usize; 3],
     a: Shared<f32>,
     b: Shared<f32>,
+    /// What is read instead of B.
+    digits: Option<&'a Packed>,
     /// n values, or null.
     bias: Shared<f32>,
     activation: Activation,
     out: Shared<f32>,
 }
 
-impl Single {
+impl Single<'_> {
     fn compute(&self, exec: &Exec<'_>, precision: Precision) -> Result<()> {
-        let Single { sizes: [m, n, k], a, b, bias, activation, out } = *self;
+        let Single { sizes: [m, n, k], a, b, digits, bias, activation, out } = *self;
         let matrices = || (Matrix::new(a.get(), m, k, false), Matrix::new(b.get(), k, n, false));
         let epilogue = || Epilogue { bias: bias.get(), activation, ..Epilogue::NONE };
         if precision == Precision::F32 {
@@ -361,8 +378,8 @@ impl Single {
         }
         let (a, b) = matrices();
         let operands = |_| (0, 0, epilogue());
-        Fixed { precision, m, n, k, count: 1, a, b, digits: None, matrices: [1, 1], operands: &operands, out }
-            .compute(exec)
+        let digits = digits.map(Packed::elements);
+        Fixed { precision, m, n, k, count: 1, a, b, digits, matrices: [1, 1], operands: &operands, out }.compute(exec)
     }
 }
 

@@ -25,9 +25,11 @@ pub use angle::sin_or_cos;
 pub use double::Doubles;
 pub use math::*;
 pub use power::{expm1, log1p, pow};
-pub use steps::{erf_far, erf_near, exp_steps as exp, gelu_argument, sigmoid_of_power, sigmoid_power, tanh_far, tanh_near};
 pub use rows::{
     Bounded, LONGEST, TwoSided, VectorFn, VectorFn2, map_bounded, map_row, map_row_raw, map_sides, zip_row,
+};
+pub use steps::{
+    erf_far, erf_near, exp_steps as exp, gelu_argument, sigmoid_of_power, sigmoid_power, tanh_far, tanh_near,
 };
 pub use tile::{Chains, MAX_TILE_VECTORS};
 
