@@ -228,7 +228,9 @@ INLINE void fetch(uint4 (&to)[3], const uint4 *b, const uint chunk, const uint c
 // of 16 of k. Here a is the rows themselves, which each workgroup cuts, and `end` is the length of k.
 extern "C" __global__ void __launch_bounds__(512) fixed_few(const Product p, const uint digits, const uint has, TABLE) {
     begin();
-    const uint ROWS = 4, WARPS = 16, chunks = p.blocks * 4;
+    const uint ROWS = 4, WARPS = 16, lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const uint chunks = p.blocks * 4, column = blockIdx.x * 32 + lane;
+    const uint4 *b = p.b + size_t(blockIdx.x / 4) * p.blocks * (digits * PLANE) + column % 128;
 #ifdef __CUDA_ARCH__
     extern __shared__ uint4 rows[];
     __shared__ uint most[ROWS];
@@ -239,6 +241,9 @@ extern "C" __global__ void __launch_bounds__(512) fixed_few(const Product p, con
     int *scales = reinterpret_cast<int *>(most + ROWS);
 #endif
     const uint *a = reinterpret_cast<const uint *>(p.a);
+    // The first chunk travels while the rows are cut, the next ones while one is multiplied.
+    uint4 next[3] = {};
+    fetch(next, b, warp, chunks, digits);
     if (threadIdx.x < ROWS) {
         most[threadIdx.x] = 0;
     }
@@ -279,12 +284,7 @@ extern "C" __global__ void __launch_bounds__(512) fixed_few(const Product p, con
         }
     }
     __syncthreads();
-    const uint lane = threadIdx.x % 32, warp = threadIdx.x / 32, column = blockIdx.x * 32 + lane;
-    const uint4 *b = p.b + size_t(blockIdx.x / 4) * p.blocks * (digits * PLANE) + column % 128;
     int sums[ROWS][5] = {};
-    // The next chunk travels while one is multiplied.
-    uint4 next[3] = {};
-    fetch(next, b, warp, chunks, digits);
 #pragma unroll 1
     for (uint chunk = warp; chunk < chunks; chunk += WARPS) {
         uint4 right[3] = {next[0], next[1], next[2]};
