@@ -211,13 +211,12 @@ INLINE Total add_words(Total total, const uint4 before) {
     return total;
 }
 
-// Loads a chunk's digits of a line, if there is such a chunk. Two digits are the lower ones of three, and the highest is 0: a branch would
-// make the compiler write the loop twice.
+// Loads a chunk's digits of a line, if there is such a chunk. Two digits are the lower ones of three; what is loaded as the highest doesn't
+// count then. A branch would make the compiler write the loop twice.
 INLINE void fetch(uint4 (&to)[3], const uint4 *b, const uint chunk, const uint chunks, const uint digits) {
     if (chunk < chunks) {
         const uint4 *from = b + size_t(chunk / 4) * (digits * PLANE) + chunk % 4 * 128;
-        uint third = 0 - (digits & 1);
-        to[0] = make_uint4(from->x & third, from->y & third, from->z & third, from->w & third);
+        to[0] = from[0];
         from += (digits - 2) * PLANE;
         to[1] = from[0];
         to[2] = from[PLANE];
@@ -226,7 +225,7 @@ INLINE void fetch(uint4 (&to)[3], const uint4 *b, const uint chunk, const uint c
 
 // A product of at most four rows with the digits of b: bound by reading them. A workgroup has 32 columns, its warps take turns at chunks
 // of 16 of k. Here a is the rows themselves, which each workgroup cuts, and `end` is the length of k.
-extern "C" __global__ void __launch_bounds__(512) fixed_few(const Product p, const uint digits, const uint has, TABLE) {
+extern "C" __global__ void __launch_bounds__(512, 1) fixed_few(const Product p, const uint digits, const uint has, TABLE) {
     begin();
     const uint ROWS = 4, WARPS = 16, lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const uint chunks = p.blocks * 4, column = blockIdx.x * 32 + lane;
@@ -241,9 +240,8 @@ extern "C" __global__ void __launch_bounds__(512) fixed_few(const Product p, con
     int *scales = reinterpret_cast<int *>(most + ROWS);
 #endif
     const uint *a = reinterpret_cast<const uint *>(p.a);
-    // The first chunk travels while the rows are cut, the next ones while one is multiplied.
-    uint4 next[3] = {};
-    fetch(next, b, warp, chunks, digits);
+    // All bits if there are three digits.
+    const uint third = 0 - (digits & 1);
     if (threadIdx.x < ROWS) {
         most[threadIdx.x] = 0;
     }
@@ -278,16 +276,19 @@ extern "C" __global__ void __launch_bounds__(512) fixed_few(const Product p, con
             }
             digits_of(words, scaled, digits);
             uint *to = reinterpret_cast<uint *>(rows + (quad / 4 * p.m + row) * 3) + quad % 4;
-            to[0] = words[2] & (0 - (digits & 1));
+            to[0] = words[2] & third;
             to[4] = words[1];
             to[8] = words[0];
         }
     }
     __syncthreads();
     int sums[ROWS][5] = {};
+    // The next chunk travels while one is multiplied.
+    uint4 next[3] = {};
+    fetch(next, b, warp, chunks, digits);
 #pragma unroll 1
     for (uint chunk = warp; chunk < chunks; chunk += WARPS) {
-        uint4 right[3] = {next[0], next[1], next[2]};
+        uint4 right[3] = {make_uint4(next[0].x & third, next[0].y & third, next[0].z & third, next[0].w & third), next[1], next[2]};
         fetch(next, b, chunk + WARPS, chunks, digits);
 #pragma unroll
         for (uint row = 0; row < ROWS; row++) {
