@@ -71,7 +71,7 @@ fn joined(to: &mut Recorder<'_>, whole: &Shape, all: &[Given]) -> Result<Option<
             _ => return Ok(None),
         }
     }
-    parts.sort_by_key(|&(first, _)| first);
+    parts.sort_unstable_by_key(|&(first, _)| first);
     let mut end = 0;
     for &(first, gradient) in &parts {
         if first != end {

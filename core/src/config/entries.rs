@@ -64,6 +64,11 @@ fn line(text: &str, at: usize) -> usize {
     text.bytes().take(at).filter(|&byte| byte == b'\n').count() + 1
 }
 
+/// Inserts an entry behind those of earlier lines. The first fault in the file is the one that is reported.
+fn add<'a>(entries: &mut Vec<Entry<'a>>, entry: Entry<'a>) {
+    entries.insert(entries.partition_point(|other| other.line <= entry.line), entry);
+}
+
 /// Reads the settings of a TOML text in the order of their lines: those before any table, and those in tables.
 pub fn entries(text: &str) -> Result<Vec<Entry<'_>>, Fault> {
     let all = DeTable::parse(text).map_err(|error| Fault {
@@ -74,13 +79,11 @@ pub fn entries(text: &str) -> Result<Vec<Entry<'_>>, Fault> {
     for (key, value) in all.into_inner() {
         if let DeValue::Table(table) = value.get_ref() {
             for (own, value) in table {
-                entries.push(Entry::new(text, key.get_ref().clone(), own.clone(), value.clone()));
+                add(&mut entries, Entry::new(text, key.get_ref().clone(), own.clone(), value.clone()));
             }
         } else {
-            entries.push(Entry::new(text, "".into(), key, value));
+            add(&mut entries, Entry::new(text, "".into(), key, value));
         }
     }
-    // The first fault in the file is the one that is reported.
-    entries.sort_by_key(|entry| entry.line);
     Ok(entries)
 }

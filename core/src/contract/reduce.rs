@@ -117,7 +117,7 @@ pub fn argmax(x: &[f32]) -> Option<usize> {
 /// The indices of the k greatest elements, the greatest first, of equals the lower index first.
 pub fn topk(x: &[f32], k: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..x.len()).collect();
-    order.sort_by_key(|&i| (Reverse(max_key(x[i])), i));
+    order.sort_unstable_by_key(|&i| (Reverse(max_key(x[i])), i));
     order.truncate(k);
     order
 }

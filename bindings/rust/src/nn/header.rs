@@ -53,7 +53,7 @@ pub(super) fn read(text: &[u8], bytes: usize) -> Result<BTreeMap<String, Stored>
 /// Checks that the tensors cover the bytes after the header exactly.
 fn check(tensors: &BTreeMap<String, Stored>, bytes: usize) -> Result<(), String> {
     let mut order: Vec<_> = tensors.iter().collect();
-    order.sort_by_key(|(_, stored)| (stored.begin, stored.end));
+    order.sort_unstable_by_key(|(_, stored)| (stored.begin, stored.end));
     let mut next = 0;
     for (name, stored) in order {
         let Stored { dtype, dims, begin, end } = stored;

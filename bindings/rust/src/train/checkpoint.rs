@@ -85,7 +85,7 @@ impl Trainer {
 pub fn write_tensors(path: impl AsRef<Path>, tensors: &[(String, Tensor)]) -> Result<()> {
     let path = path.as_ref();
     let mut sorted: Vec<&(String, Tensor)> = tensors.iter().collect();
-    sorted.sort_by(|a, b| a.0.cmp(&b.0));
+    sorted.sort_unstable_by(|a, b| a.0.cmp(&b.0));
     let values = sorted.iter().map(|(_, tensor)| tensor.as_slice::<f32>()).collect::<Result<Vec<_>>>()?;
     let (mut header, mut end) = (String::from("{\"__metadata__\":{\"format\":\"pt\"}"), 0);
     for (name, tensor) in &sorted {

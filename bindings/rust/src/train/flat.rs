@@ -29,7 +29,7 @@ impl Flat {
         let dims: Vec<Vec<usize>> = parameters.iter().map(|parameter| parameter.tensor.dims().to_vec()).collect();
         let count = |i: usize| dims[i].iter().product::<usize>();
         let mut order: Vec<usize> = (0..dims.len()).collect();
-        order.sort_by_key(|&i| std::cmp::Reverse(count(i).trailing_zeros().min(6)));
+        order.sort_unstable_by_key(|&i| (std::cmp::Reverse(count(i).trailing_zeros().min(6)), i));
         let (mut begins, mut elements) = (vec![0; dims.len()], 0);
         for &i in &order {
             begins[i] = elements;

@@ -200,7 +200,7 @@ impl Summing {
             let sum = context.run(Op::Concat, &Attrs { axis: Axis::At(0), ..Attrs::DEFAULT }, &operands)?;
             sums.push((part.number, sum));
         }
-        sums.sort_by_key(|(number, _)| *number);
+        sums.sort_unstable_by_key(|(number, _)| *number);
         Ok(sums.into_iter().map(|(_, sum)| sum).collect())
     }
 }
