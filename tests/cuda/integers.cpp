@@ -3,5 +3,5 @@
 namespace {
 #include "integers.cu"
 
-const Unit unit{ENTRY(arithmetic), ENTRY(fold)};
+const Unit unit{ENTRY(arithmetic), ENTRY(fold), ENTRY(fixed_few)};
 }

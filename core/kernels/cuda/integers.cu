@@ -158,3 +158,5 @@ extern "C" __global__ void __launch_bounds__(256) fold(const Arguments s, const 
         static_cast<ulong64 *>(s.y)[part] = found.place;
     }
 }
+
+#include "few.cuh"

@@ -7,7 +7,7 @@ use super::shared::Shared;
 use super::tiles::{attention_bytes, shared_of};
 use crate::error::{Error, Result, Status, fail};
 use crate::hal::lowering::attention_whole::shared_bytes;
-use crate::hal::lowering::{CUMSUM, Kernels, ROWS, RUN_WORDS, SOFTMAX_ROWS, TOPK_MERGE, TOPK_SORT, few_bytes};
+use crate::hal::lowering::{CUMSUM, FEW, Kernels, ROWS, RUN_WORDS, SOFTMAX_ROWS, TOPK_MERGE, TOPK_SORT, few_bytes};
 use crate::log::log;
 use std::ffi::CStr;
 use std::ptr;
@@ -125,8 +125,15 @@ impl Launch {
                 launch.words.1 = 6;
             }
             Kernels::Integers => {
-                launch.name = if constants[0] == 0 { c"arithmetic" } else { c"fold" };
-                launch.take(constants);
+                if let &[FEW, digits, has] = constants {
+                    (launch.name, launch.threads) = (c"fixed_few", 512);
+                    // The push constants count the rows and, at the end, the blocks of k.
+                    launch.shared_bytes = few_bytes(push[ROWS_OF_FEW], push[ROWS_OF_FEW + 3]);
+                    launch.take(&[digits, has]);
+                } else {
+                    launch.name = if constants[0] == 0 { c"arithmetic" } else { c"fold" };
+                    launch.take(constants);
+                }
             }
             Kernels::Lines => {
                 let [function, size, _, _, whole, across, _, _, _, _, steps, ..] = constants else {
@@ -196,16 +203,12 @@ impl Launch {
                 (launch.name, launch.threads) = match (stage, digits) {
                     (3, _) => (c"fixed_most", THREADS),
                     (4, _) => (c"fixed_digits", CUT_THREADS),
-                    (5, _) => (c"fixed_few", CUT_THREADS),
                     (_, 3) => (c"fixed_product_3", THREADS),
                     _ => (c"fixed_product_2", THREADS),
                 };
                 if stage == 1 {
                     // Two steps in flight of both operands' planes: 64 lines, 64 long in k.
                     launch.shared_bytes = 4 * digits * 64 * 64;
-                } else if stage == 5 {
-                    // The push constants count the rows and the blocks of k.
-                    launch.shared_bytes = few_bytes(push[ROWS_OF_FEW], push[ROWS_OF_FEW + 2]);
                 }
                 launch.take(&[digits, has]);
             }
@@ -291,8 +294,8 @@ const USUAL_SHARED: u32 = 48 << 10;
 
 /// The index of the width among attention's push constants.
 const WIDTH: usize = 17;
-/// The push constant that has the rows of a product of few rows; two behind it are the blocks of k.
-const ROWS_OF_FEW: usize = 18;
+/// The push constant that has the rows of a product of few rows; three behind it are the blocks of k.
+const ROWS_OF_FEW: usize = 12;
 /// The index of the length of lines.
 const LENGTH: usize = 4;
 

@@ -18,8 +18,8 @@ const PRODUCT: u32 = 1;
 const WIDE: u32 = 2;
 const MOST_OF_PARTS: u32 = 3;
 const DIGITS: u32 = 4;
-/// Products of few rows with digits of B, which CUDA's kernels have.
-const FEW: u32 = 5;
+/// Products of few rows with digits of B, which CUDA's kernels of integers have.
+pub const FEW: u32 = 2;
 
 /// The most rows of these, and the columns of a workgroup.
 const FEW_ROWS: u32 = 4;
@@ -265,15 +265,15 @@ fn few(products: &Products, limits: &Limits) -> bool {
 fn multiply_few(encoder: &mut dyn Encoder, products: &Products, b: Digits) -> Result<()> {
     let Products { precision, m, n, k, c, bias, y, c_row, c_column, alpha, beta, .. } = *products;
     let mut push = Push::new();
-    for address in [products.a.address, b.planes, 0, b.scales, c, bias, y, 0, 0] {
+    for address in [products.a.address, b.planes, b.scales, c, bias, y] {
         push = push.address(address);
     }
-    for word in [m, n, k.div_ceil(DEPTH), 0, k, 0, 0, 0, 0, c_row, c_column] {
+    for word in [m, n, k, k.div_ceil(DEPTH), c_row, c_column] {
         push = push.word(word);
     }
     let push = push.float(alpha).float(beta);
     let constants = [FEW, precision.digits(), products.bits()];
-    encoder.dispatch(Kernels::Fixed, &constants, &push, [n.div_ceil(FEW_COLUMNS), 1, 1])
+    encoder.dispatch(Kernels::Integers, &constants, &push, [n.div_ceil(FEW_COLUMNS), 1, 1])
 }
 
 impl Products {

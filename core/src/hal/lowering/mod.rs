@@ -35,7 +35,7 @@ mod topk;
 pub use cumsum::CUMSUM;
 pub use encoder::{Encoder, Explain, Kernels, Limits, Matrices, PUSH_BYTES, Push};
 #[cfg(feature = "cuda")]
-pub use fixed::few_bytes;
+pub use fixed::{FEW, few_bytes};
 #[cfg(feature = "integers")]
 pub use fixed::{cut_matrix, digits_bytes};
 #[cfg(feature = "cuda")]
