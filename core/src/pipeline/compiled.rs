@@ -9,14 +9,11 @@ use super::plan::{Arrangement, Each};
 use super::price::Prices;
 use super::weights::Weights;
 use crate::context::{Context, Kept};
-use crate::contract::Precision;
 use crate::dispatch::Why;
-use crate::dtype::DType;
 use crate::error::{Result, Status, fail};
 use crate::fpenv::DefaultEnvironment;
 use crate::hal::DeviceInfo;
-use crate::operand::{Meta, Packed};
-use crate::ops::{Attrs, Op};
+use crate::operand::Meta;
 use crate::profile::Reason;
 use crate::shape::MAX_RANK;
 use crate::tensor::Tensor;
@@ -58,7 +55,7 @@ impl Compiled {
             plan.check(true, limit)?;
             let mut gpu = slot.opened().and_then(|opened| {
                 #[cfg(feature = "integers")]
-                let weights = weights(context, &plan, kept, &|matrix, dtype, transposed, precision| {
+                let weights = Weights::new(context, &plan, kept, &|matrix, dtype, transposed, precision| {
                     opened.pack(matrix, dtype, transposed, precision)
                 })?;
                 #[cfg(not(feature = "integers"))]
@@ -85,7 +82,7 @@ impl Compiled {
         let most = if kept { MOST_KEPT } else { usize::MAX };
         let block = if plan.block <= most { plan.block } else { 0 };
         let cpu = context.cpu();
-        let weights = weights(context, &plan, kept, &|matrix, dtype, transposed, precision| {
+        let weights = Weights::new(context, &plan, kept, &|matrix, dtype, transposed, precision| {
             let keeps = cpu.keeps_digits(matrix.shape(), transposed, precision);
             keeps.then(|| cpu.pack(&matrix.view(), dtype, transposed, precision)).transpose()
         })?;
@@ -305,26 +302,6 @@ impl Compiled {
         };
         graph.outputs.iter().map(output).collect()
     }
-}
-
-/// Packs an f32 matrix that represents one of a dtype: transposed or not, for products of a precision.
-type Cuts<'a> = &'a dyn Fn(&Tensor, DType, bool, Precision) -> Result<Option<Packed>>;
-
-/// Packs a plan's constants. A pipeline that is `kept` in a cache has none:
-/// its operands are inputs.
-fn weights(context: &Context, plan: &Arrangement, kept: bool, pack: Cuts<'_>) -> Result<Weights> {
-    if kept || !cfg!(feature = "integers") {
-        return Ok(Weights::default());
-    }
-    Weights::new(plan, &|matrix, transposed, precision| {
-        let dtype = matrix.dtype();
-        if dtype == DType::F32 {
-            return pack(matrix, dtype, transposed, precision);
-        }
-        let attrs = Attrs { dtype: Some(DType::F32), ..Attrs::default() };
-        let wide = context.run_views(Op::Cast, &attrs, &[Some(matrix.view())])?;
-        pack(&wide, dtype, transposed, precision)
-    })
 }
 
 impl std::fmt::Debug for Compiled {

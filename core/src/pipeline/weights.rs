@@ -5,7 +5,9 @@ use super::fuse::Link;
 use super::graph::Source;
 use super::plan::Arrangement;
 use crate::command::Command;
+use crate::context::Context;
 use crate::contract::Precision;
+use crate::dtype::DType;
 use crate::error::{Result, Status};
 use crate::operand::{Packed, View, ViewMut};
 use crate::ops::{Attrs, Op};
@@ -18,8 +20,9 @@ pub(super) struct Weights(Vec<(Key, Packed)>);
 /// A value, whether products read it transposed, and their precision.
 type Key = (u32, bool, u8);
 
-/// Packs a matrix for products of a precision, transposed or not. Returns `None` if the device keeps no digits of it.
-pub(super) type Packs<'a> = &'a dyn Fn(&Tensor, bool, Precision) -> Result<Option<Packed>>;
+/// Packs an f32 matrix that represents one of a dtype: transposed or not, for products of a precision. Returns `None` if the device keeps
+/// no digits of it.
+pub(super) type Packs<'a> = &'a dyn Fn(&Tensor, DType, bool, Precision) -> Result<Option<Packed>>;
 
 /// Returns the operand's key if a product in exact integers reads it as a right operand.
 fn key(link: &Link, i: usize) -> Option<Key> {
@@ -34,12 +37,16 @@ fn key(link: &Link, i: usize) -> Option<Key> {
 }
 
 impl Weights {
-    /// Packs a plan's constants. If the device's memory is too small for the digits, there are none.
-    pub fn new(plan: &Arrangement, pack: Packs<'_>) -> Result<Weights> {
+    /// Packs a plan's constants. If the device's memory is too small for the digits, there are none; also for a pipeline that is `kept` in
+    /// a cache, whose operands are inputs.
+    pub fn new(context: &Context, plan: &Arrangement, kept: bool, pack: Packs<'_>) -> Result<Weights> {
         let mut all = Weights::default();
+        if kept || !cfg!(feature = "integers") {
+            return Ok(all);
+        }
         for link in plan.steps.iter().flat_map(|step| &step.links) {
             for i in 0..link.operands.len() {
-                match all.add(plan, link, i, pack) {
+                match all.add(context, plan, link, i, pack) {
                     Err(error) if error.status() == Status::OutOfMemory => return Ok(Weights::default()),
                     done => done?,
                 }
@@ -48,22 +55,21 @@ impl Weights {
         Ok(all)
     }
 
-    fn add(&mut self, plan: &Arrangement, link: &Link, i: usize, pack: Packs<'_>) -> Result<()> {
-        let Some(key) = key(link, i) else { return Ok(()) };
-        let Err(at) = self.at(key) else { return Ok(()) };
+    fn add(&mut self, context: &Context, plan: &Arrangement, link: &Link, i: usize, pack: Packs<'_>) -> Result<()> {
+        let Some(key) = key(link, i).filter(|_| self.of(link, i).is_none()) else { return Ok(()) };
         let graph = &plan.graph;
         let Source::Constant(root) = &graph.nodes[graph.root(key.0) as usize].source else { return Ok(()) };
-        let tensor = graph.of_root(key.0, root)?;
-        if tensor.shape().rank() == 2
-            && let Some(packed) = pack(&tensor, key.1, link.attrs.precision())?
-        {
-            self.0.insert(at, (key, packed));
+        let mut tensor = graph.of_root(key.0, root)?;
+        let dtype = tensor.dtype();
+        if tensor.shape().rank() != 2 {
+            return Ok(());
         }
+        if dtype != DType::F32 {
+            let attrs = Attrs { dtype: Some(DType::F32), ..Attrs::DEFAULT };
+            tensor = context.run_views(Op::Cast, &attrs, &[Some(tensor.view())])?;
+        }
+        self.0.extend(pack(&tensor, dtype, key.1, link.attrs.precision())?.map(|packed| (key, packed)));
         Ok(())
-    }
-
-    fn at(&self, key: Key) -> std::result::Result<usize, usize> {
-        self.0.binary_search_by_key(&key, |(key, _)| *key)
     }
 
     /// Returns the packed matrix that stands for an operand.
@@ -71,7 +77,8 @@ impl Weights {
         if !cfg!(feature = "integers") || self.0.is_empty() {
             return None;
         }
-        self.at(key(link, i)?).ok().map(|at| &self.0[at].1)
+        let key = key(link, i)?;
+        self.0.iter().find(|(other, _)| *other == key).map(|(_, packed)| packed)
     }
 
     /// Makes the command of a link, whose inputs are packed where [`Weights::of`] says so.
@@ -93,14 +100,15 @@ impl Weights {
         if !cfg!(feature = "integers") || self.0.is_empty() {
             return true;
         }
-        let graph = &plan.graph;
-        let links = || plan.steps.iter().flat_map(|step| &step.links);
-        let reads = |link: &Link| {
-            let own = |i: usize| link.operands[i].is_some_and(|node| graph.root(node) == constant);
-            (0..link.operands.len()).any(|i| own(i) && self.of(link, i).is_none())
-        };
-        let given = plan.computed.iter().chain(plan.copied.iter().map(|(_, node)| node));
-        links().any(reads) || given.into_iter().any(|&node| graph.root(node) == constant)
+        let is_it = |node: u32| plan.graph.root(node) == constant;
+        for link in plan.steps.iter().flat_map(|step| &step.links) {
+            for (i, operand) in link.operands.iter().enumerate() {
+                if operand.is_some_and(is_it) && self.of(link, i).is_none() {
+                    return true;
+                }
+            }
+        }
+        plan.computed.iter().any(|&node| is_it(node)) || plan.copied.iter().any(|&(_, node)| is_it(node))
     }
 }
 

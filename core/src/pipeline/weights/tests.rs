@@ -1,8 +1,6 @@
 //! Which constants are packed, and which stay beside their digits.
 
 use super::*;
-use crate::context::Context;
-use crate::dtype::DType;
 use crate::error::fail;
 use crate::pipeline::{Pipeline, Value};
 use std::cell::RefCell;
@@ -46,11 +44,12 @@ fn right_operands_in_exact_integers_are_packed_once() {
     }
     let plan = Arrangement::new(pipeline.graph, false);
     let seen = RefCell::new(Vec::new());
-    let pack = |matrix: &Tensor, transposed: bool, precision: Precision| {
+    let pack = |matrix: &Tensor, dtype: DType, transposed: bool, precision: Precision| {
         seen.borrow_mut().push((matrix.dims().to_vec(), transposed));
-        context.cpu().pack(&matrix.view(), DType::F32, transposed, precision).map(Some)
+        context.cpu().pack(&matrix.view(), dtype, transposed, precision).map(Some)
     };
-    let weights = Weights::new(&plan, &pack).unwrap();
+    let weights = Weights::new(&context, &plan, false, &pack).unwrap();
+    assert!(Weights::new(&context, &plan, true, &pack).unwrap().0.is_empty());
     let mut seen = seen.into_inner();
     seen.sort();
     let expected: [(&[usize], bool); 6] =
@@ -72,15 +71,15 @@ fn without_memory_nothing_is_packed() {
     pipeline.output(y).unwrap();
     let plan = Arrangement::new(pipeline.graph, false);
     let count = RefCell::new(0);
-    let weights = Weights::new(&plan, &|matrix, transposed, precision| {
+    let weights = Weights::new(&context, &plan, false, &|matrix, dtype, transposed, precision| {
         *count.borrow_mut() += 1;
         match *count.borrow() {
-            1 => context.cpu().pack(&matrix.view(), DType::F32, transposed, precision).map(Some),
+            1 => context.cpu().pack(&matrix.view(), dtype, transposed, precision).map(Some),
             _ => fail!(OutOfMemory, "full"),
         }
     });
     assert!(weights.unwrap().0.is_empty());
     assert_eq!(count.into_inner(), 2);
-    let other = Weights::new(&plan, &|_, _, _| fail!(Io, "lost"));
+    let other = Weights::new(&context, &plan, false, &|_, _, _, _| fail!(Io, "lost"));
     assert_eq!(other.err().unwrap().status(), Status::Io);
 }
