@@ -201,7 +201,7 @@ float expm1_steps(const float x) {
     precise float w = a - r - b;
     precise float square = r * r;
     precise float u = square * multiply_add(multiply_add(multiply_add(multiply_add(multiply_add(0.00019944266f, r, 0.0013932686f), r, 0.008333208f), r, 0.04166649f), r, 0.16666667f), r, 0.5f) + w;
-    // binary32 can't represent 2¹²⁸, so the last doubling comes after everything else.
+    // n is at most 127 here: binary32 can't represent 2¹²⁸, so the last doubling comes after everything else.
     precise float most = t > 12583039.0f ? 12583039.0f : t;
     precise float p = power_of(most);
     precise float less = p - 1.0f;

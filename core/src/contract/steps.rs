@@ -179,7 +179,7 @@ pub fn expm1_steps(x: f32) -> f32 {
     let w = a - r - b;
     let square = r * r;
     let u = square * horner(r, [0x3f000000, 0x3e2aaaab, 0x3d2aaa7b, 0x3c088802, 0x3ab69e56, 0x3951217b]) + w;
-    // binary32 can't represent 2¹²⁸, so the last doubling comes after everything else.
+    // n is at most 127 here: binary32 can't represent 2¹²⁸, so the last doubling comes after everything else.
     let most = if t > c(0x4b40007f) { c(0x4b40007f) } else { t };
     let p = power(most);
     let less = p - 1.0;

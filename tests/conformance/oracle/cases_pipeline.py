@@ -26,6 +26,7 @@ def build(suite):
     empty(begin)
     outputs(begin)
     errors(begin)
+    digits(begin)
 
 
 def mlp(p, x, d, h, e, dtype="f32"):
@@ -602,3 +603,22 @@ def errors(begin):
     run("shape", "shape_mismatch", good, rand("f32", 4, 1))
     run("too_few", "invalid_argument", good)
     run("too_many", "invalid_argument", good, rand("f32", 4, 3), rand("f32", 4, 3))
+
+
+def digits(begin):
+    """Constants that are right operands of products in exact integers: devices may keep their digits."""
+    for precision in ("fixed24", "fixed16"):
+        for rows, dtype in ((1, "f32"), (4, "f32"), (3, "f16"), (9, "f32")):
+            p = begin(f"digits_{precision}_{rows}_{dtype}")
+            x, w = p.input(rand(dtype, rows, 70, e=3)), p.constant(rand(dtype, 70, 40))
+            y = p.do("matmul", x, w, precision=precision)
+            y = p.do("add", y, p.constant(rand(dtype, 40)))
+            # The same matrix again, and one that is read transposed.
+            y = p.do("relu", p.do("matmul", y, p.constant(rand(dtype, 70, 40)), trans_b=1, precision=precision))
+            p.do("matmul", y, w, precision=precision)
+            p.again(wild(dtype, rows, 70))
+            p.end()
+        p = begin(f"digits_{precision}_ffn")
+        x, w1, w2 = p.input(rand("f32", 3, 20)), p.constant(rand("f32", 20, 33)), p.constant(rand("f32", 33, 7))
+        p.do("ffn", x, w1, None, w2, None, precision=precision)
+        p.end()

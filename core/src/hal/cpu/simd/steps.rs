@@ -257,7 +257,7 @@ pub unsafe fn expm1_steps<S: Simd>(x: S::F) -> S::F {
         let w = S::sub(S::sub(a, r), b);
         let square = S::mul(r, r);
         let u = S::add(S::mul(square, horner::<S, 6>(r, [0x3f000000, 0x3e2aaaab, 0x3d2aaa7b, 0x3c088802, 0x3ab69e56, 0x3951217b])), w);
-        // binary32 can't represent 2¹²⁸, so the last doubling comes after everything else.
+        // n is at most 127 here: binary32 can't represent 2¹²⁸, so the last doubling comes after everything else.
         let most = S::min(t, c::<S>(0x4b40007f));
         let p = power::<S>(most);
         let less = S::sub(p, S::splat(1.0));
