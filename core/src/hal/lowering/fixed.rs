@@ -21,6 +21,9 @@ const DIGITS: u32 = 4;
 /// Products of few rows with digits of B, which CUDA's kernels of integers have.
 pub const FEW: u32 = 2;
 
+/// The bytes of shared memory that this kernel has besides: the rows' largest elements and scales.
+const FEW_OWN: u32 = 32;
+
 /// The most rows of these, and the columns of a workgroup.
 const FEW_ROWS: u32 = 4;
 const FEW_COLUMNS: u32 = 32;
@@ -258,7 +261,7 @@ fn few(products: &Products, limits: &Limits) -> bool {
         && batches == 1
         && a.k_step == 1
         && k <= MOST
-        && few_bytes(m, k.div_ceil(DEPTH)) <= limits.shared_memory
+        && few_bytes(m, k.div_ceil(DEPTH)) + FEW_OWN <= limits.shared_memory
 }
 
 /// Enqueues a product of few rows with digits of B. The kernel cuts the rows.
@@ -367,4 +370,47 @@ pub fn multiply(encoder: &mut dyn Encoder, products: &Products, [a, b]: [Digits;
         }
     }
     Ok(())
+}
+
+#[cfg(all(test, feature = "cuda"))]
+mod tests {
+    use super::*;
+
+    /// Their digits, and what the kernel has besides, fit in the GPU's shared memory.
+    #[test]
+    fn few_rows_fit_in_shared_memory() {
+        for kibibytes in [48, 64, 96, 99, 163, 227] {
+            let limits = Limits { shared_memory: kibibytes << 10, ..crate::hal::cuda::test_limits(80) };
+            let takes = |m: u32, k: u32| {
+                let a = Operand { address: 0, lines: m, matrices: 1, line_step: k, k_step: 1 };
+                let products = Products {
+                    precision: Precision::Fixed24,
+                    m,
+                    n: 64,
+                    k,
+                    batches: 1,
+                    a,
+                    b: Operand::NONE,
+                    b_digits: None,
+                    c: 0,
+                    bias: 0,
+                    y: 0,
+                    axes: SmallVec::new(),
+                    c_row: 0,
+                    c_column: 0,
+                    alpha: 1.0,
+                    beta: 0.0,
+                    activation: Activation::None,
+                };
+                few(&products, &limits)
+            };
+            assert!(takes(1, 4096) && takes(4, 1024) && !takes(5, 64) && !takes(1, MOST + 1));
+            for m in 1..=FEW_ROWS {
+                for blocks in 1..=MOST / DEPTH {
+                    let fits = few_bytes(m, blocks) < limits.shared_memory;
+                    assert_eq!(takes(m, DEPTH * blocks), fits, "{kibibytes} KiB, {m} rows, {blocks} blocks");
+                }
+            }
+        }
+    }
 }
