@@ -2,9 +2,9 @@
 // Batched matrix products of fixed-point numbers: y = alpha·(a·b) + beta·c + bias.
 //
 // STAGE 3 and STAGE 4 cut the operands' lines along k: they find each line's largest element, and then its scale and its
-// digits of eight bits. Digits lie in blocks of 128 lines and 64 of k: [plane, highest digit first][16 bytes of k][line], or
-// [plane][32 bytes of k][line] for matrices.comp. STAGE 1 multiplies blocks, in tiles of 64 × 32. It rebuilds the numbers
-// from digits and splits them into halves. So sums of products of halves fit in 32 bits over 256 of k. Totals have 96 bits.
+// digits of eight bits. Digits lie in blocks of 128 lines and 64 of k: [plane, highest digit first][16 bytes of k][line].
+// STAGE 1 multiplies blocks, in tiles of 64 × 32. It rebuilds the numbers from digits and splits them into halves. So sums
+// of products of halves fit in 32 bits over 256 of k. Totals have 96 bits.
 
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -110,7 +110,7 @@ void cut_lines() {
             planes[1][i / 4u] |= (q >> 8 & 0xffu ^ (DIGITS == 3u ? 0x80u : 0u)) << shift;
             planes[2][i / 4u] |= (q >> 16 & 0xffu) << shift;
         }
-        uint place = block + (PAIRS ? chunk / 2u * 256u + own * 2u + chunk % 2u : chunk * 128u + own);
+        uint place = block + chunk * 128u + own;
         for (uint i = 0u; i < DIGITS; i++) {
             Word4(at(p.of_a ? p2 : p3, place + (DIGITS - 1u - i) * PLANE, 4u)).v = planes[i];
         }

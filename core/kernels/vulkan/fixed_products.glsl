@@ -3,8 +3,7 @@
 
 layout(constant_id = 11) const uint DIGITS = 3;
 // Bits: there is a C; there is a bias; relu comes last; this dispatch starts at the first k; it ends at the last k. For
-// cutting: the elements of a's lines are contiguous; those of b's lines are; b's scale is that of attention's values;
-// blocks have lines of 32 bytes.
+// cutting: the elements of a's lines are contiguous; those of b's lines are; b's scale is that of attention's values.
 layout(constant_id = 12) const uint HAS = 0;
 
 const bool HAS_C = (HAS & 1u) != 0u;
@@ -15,7 +14,6 @@ const bool LAST = (HAS & 16u) != 0u;
 const bool A_ALONG = (HAS & 32u) != 0u;
 const bool B_ALONG = (HAS & 64u) != 0u;
 const bool GIVEN = (HAS & 128u) != 0u;
-const bool PAIRS = (HAS & 256u) != 0u;
 
 // Operands' digits lie in blocks of 128 lines and 64 of k. These are the 16-byte chunks of a plane in a block.
 const uint PLANE = 512;

@@ -1,7 +1,7 @@
 #version 450
 // Batched products of fixed-point numbers, as fixed.comp computes them, by a device's matrix units
 // (VK_KHR_cooperative_matrix). Digits are multiplied as signed bytes and added up in 32 bits. Four subgroups compute a
-// tile of 64 × 64, 32 × 32 each. For this kernel, fixed.comp stores blocks as [plane][32 bytes of k][line].
+// tile of 64 × 64, 32 × 32 each.
 
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -30,8 +30,10 @@ const uint GROUPS = 2 * DIGITS - 1;
 const uint STEP = DIGITS == 3 ? 2 : 4;
 // The chunks from one line to the next in shared memory: an odd number, so neighbouring lines are in different banks.
 const uint PITCH = STEP + 1;
-// The chunks of a step, and those of a thread.
-const uint CHUNKS = DIGITS * LINES * STEP, OWN = (CHUNKS + THREADS - 1) / THREADS;
+// The chunks of a step in an operand's plane, and those of them that a thread copies.
+const uint CHUNKS = TILE * STEP, OWN = (CHUNKS + THREADS - 1) / THREADS;
+// The chunks of a step in shared memory, which holds two steps.
+const uint HELD = DIGITS * LINES * PITCH;
 // The elements of a matrix of sums that a thread finishes.
 const uint ELEMENTS = M * N * SUBGROUPS / THREADS;
 
@@ -39,29 +41,39 @@ const uint ELEMENTS = M * N * SUBGROUPS / THREADS;
 #define RIGHT coopmat<int8_t, gl_ScopeSubgroup, K, N, gl_MatrixUseB>
 #define SUMS coopmat<int, gl_ScopeSubgroup, M, N, gl_MatrixUseAccumulator>
 
-// The digits of a step, [plane][line of a, then of b][chunk]; later a matrix of sums for each subgroup.
-shared uvec4 pool[DIGITS * LINES * PITCH];
+// The digits of two steps, [step][plane][line of a, then of b][chunk]; later a matrix of sums for each subgroup.
+shared uvec4 pool[2 * HELD];
 
-uvec4 own[OWN];
+// A plane of a block, [chunk][line].
+layout(buffer_reference, scalar, buffer_reference_align = 16) readonly buffer Plane {
+    uvec4 v[];
+};
 
-// Reads a thread's chunks of a step. The blocks of both operands start at `from`, the tile's lines at `lines` in them.
-void read(const uvec2 from, const uvec2 lines, const uint step_) {
-    [[unroll]] for (uint i = 0u; i < OWN; i++) {
-        uint chunk = i * THREADS + gl_LocalInvocationIndex, line = chunk / STEP % LINES, k = step_ * STEP + chunk % STEP;
-        bool of_a = line < TILE;
-        uint place = ((of_a ? from.x : from.y) + k / 4u) * (DIGITS * PLANE) + chunk / (STEP * LINES) * PLANE;
-        place += k % 4u / 2u * 256u + (of_a ? line + lines.x : line - TILE + lines.y) * 2u + k % 2u;
-        if (chunk < CHUNKS) {
-            own[i] = Word4(at(of_a ? p0 : p1, place, 4u)).v;
+// A thread's chunks of the next step: of each plane of a, then of b.
+uvec4 own[2 * DIGITS * OWN];
+
+// Whether a thread has chunks. Large subgroups have more threads than a plane has chunks.
+bool copies() {
+    return THREADS <= CHUNKS || gl_LocalInvocationIndex < CHUNKS;
+}
+
+// Reads a thread's chunks of a step. Those of both operands are at these addresses.
+void read(const uvec2 of_a, const uvec2 of_b) {
+    if (copies()) {
+        [[unroll]] for (uint i = 0u; i < 2u * DIGITS * OWN; i++) {
+            uint plane = i / OWN % DIGITS, further = i % OWN * THREADS;
+            own[i] = Plane(i < DIGITS * OWN ? of_a : of_b).v[plane * PLANE + further / TILE * 128u + further % TILE];
         }
     }
 }
 
-void share() {
-    [[unroll]] for (uint i = 0u; i < OWN; i++) {
-        uint chunk = i * THREADS + gl_LocalInvocationIndex;
-        if (chunk < CHUNKS) {
-            pool[chunk / STEP * PITCH + chunk % STEP] = own[i];
+// Stores them from a place in shared memory.
+void share(const uint to) {
+    if (copies()) {
+        uint first = to + gl_LocalInvocationIndex % TILE * PITCH + gl_LocalInvocationIndex / TILE;
+        [[unroll]] for (uint i = 0u; i < 2u * DIGITS * OWN; i++) {
+            uint line = i / OWN % DIGITS * LINES + i / (DIGITS * OWN) * TILE, further = i % OWN * THREADS;
+            pool[first + (line + further % TILE) * PITCH + further / TILE] = own[i];
         }
     }
 }
@@ -98,26 +110,34 @@ void main() {
     [[unroll]] for (uint i = 0u; i < GROUPS * ROWS * COLUMNS; i++) {
         sums[i] = SUMS(0);
     }
+    // A block has one step or two.
     const uint OF_BLOCK = 4 / STEP;
-    read(from, lines, OF_BLOCK * w3);
+    uint own_line = gl_LocalInvocationIndex / TILE * 128u + gl_LocalInvocationIndex % TILE;
+    uvec2 of_a = at(p0, (from.x + w3) * (DIGITS * PLANE) + lines.x + own_line, 4u);
+    uvec2 of_b = at(p1, (from.y + w3) * (DIGITS * PLANE) + lines.y + own_line, 4u);
+    read(of_a, of_b);
     [[dont_unroll]] for (uint step_ = OF_BLOCK * w3; step_ < OF_BLOCK * w4; step_++) {
-        barrier();
-        share();
-        barrier();
+        // Nobody reads from there any more: the barrier of the step before was behind that.
+        uint held = step_ % 2u * HELD;
+        share(held);
         // While a step is multiplied, the next one is on its way.
         if (step_ + 1u < OF_BLOCK * w4) {
-            read(from, lines, step_ + 1u);
+            uint by = OF_BLOCK == 2u && step_ % 2u == 0u ? 256u : (DIGITS * PLANE) - (OF_BLOCK - 1u) * 256u;
+            of_a = at(of_a, by, 4u);
+            of_b = at(of_b, by, 4u);
+            read(of_a, of_b);
         }
+        barrier();
         [[unroll]] for (uint k = 0u; k < STEP; k += K / 16u) {
             RIGHT right[DIGITS * COLUMNS];
             [[unroll]] for (uint i = 0u; i < DIGITS * COLUMNS; i++) {
                 uint line = i / COLUMNS * LINES + TILE + part_column + i % COLUMNS * N;
-                coopMatLoad(right[i], pool, line * PITCH + k, PITCH, gl_CooperativeMatrixLayoutColumnMajor);
+                coopMatLoad(right[i], pool, held + line * PITCH + k, PITCH, gl_CooperativeMatrixLayoutColumnMajor);
             }
             [[unroll]] for (uint i = 0u; i < DIGITS * ROWS; i++) {
                 LEFT left;
                 uint line = i / ROWS * LINES + part_row + i % ROWS * M;
-                coopMatLoad(left, pool, line * PITCH + k, PITCH, gl_CooperativeMatrixLayoutRowMajor);
+                coopMatLoad(left, pool, held + line * PITCH + k, PITCH, gl_CooperativeMatrixLayoutRowMajor);
                 [[unroll]] for (uint j = 0u; j < DIGITS * COLUMNS; j++) {
                     uint to = ((i / ROWS + j / COLUMNS) * ROWS + i % ROWS) * COLUMNS + j % COLUMNS;
                     sums[to] = coopMatMulAdd(left, right[j], sums[to]);

@@ -99,7 +99,7 @@ pub struct Attrs {
     /// matmul, ffn: the activation; `None` is the operation's default.
     pub activation: Option<Activation>,
     /// matmul, ffn, attention: the precision of products. `None` is the context's default precision
-    /// ([`Context::set_precision`](crate::Context::set_precision)), initially f32; for attention it is always f32.
+    /// ([`Context::set_precision`](crate::Context::set_precision)), initially f32.
     pub precision: Option<Precision>,
     /// quantized_matmul, dequantize: the format of the matrix's blocks, which must be given.
     pub format: Option<BlockFormat>,

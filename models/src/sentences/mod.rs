@@ -16,8 +16,12 @@ pub use encoder::{EncodeOptions, SentenceEncoder};
 pub use stream::EmbeddingPart;
 pub(crate) use tuned::Tuned;
 
-use adead::{Error, Status};
+use adead::{Error, Precision, Status};
 use std::path::Path;
+
+/// The precision of attention's products, whatever the context's is. Sentences are short and heads narrow, and there `f32` is faster than
+/// integers, on processors and on GPUs.
+const ATTENTION: Precision = Precision::F32;
 
 /// An error about a file of a model.
 fn fault(status: Status, path: &Path, text: impl std::fmt::Display) -> Error {

@@ -1,6 +1,7 @@
 //! BERT as sentence-transformers uses it: embeddings of words, positions and types, the encoder, the mean of each sentence's
 //! tokens, normalisation.
 
+use super::ATTENTION;
 use super::files::Files;
 use adead::nn::{Embedding, Group, Layer, LayerNorm, Sequences, TransformerEncoder};
 use adead::{Attrs, Axis, Context, Op, Result, Tensor, device::DeviceKind};
@@ -26,13 +27,15 @@ impl Model {
             weights.tensor(&format!("{root}embeddings.{name}_embeddings.weight"), &[rows, config.width])
         };
         files.check_layers()?;
+        let encoder =
+            TransformerEncoder::load(weights, &format!("{root}encoder.layer"), files.layers, config, context)?;
         let (positions, types) = (table("position", files.positions)?, table("token_type", files.types)?);
         Ok(Model {
             context: context.clone(),
             words: Embedding::new(&table("word", files.words)?, context)?,
             positions: Embedding::new(&context.add(&positions, &types.rows(0, 1)?)?, context)?,
             norm: LayerNorm::load(weights, &format!("{root}embeddings.LayerNorm"), config.width, config.eps, context)?,
-            encoder: TransformerEncoder::load(weights, &format!("{root}encoder.layer"), files.layers, config, context)?,
+            encoder: encoder.with_attention(ATTENTION),
             normalised: files.normalised,
         })
     }

@@ -1,5 +1,6 @@
 //! The network, recorded from operations that have gradients. It computes what `model.rs` computes, with the same bits.
 
+use super::ATTENTION;
 use super::files::Files;
 use adead::pipeline::Value;
 use adead::train::{Init, Network};
@@ -141,7 +142,8 @@ impl Recorder<'_> {
             to.net.op_with(Op::Transpose, &Attrs { perm: Permutation::new(&[0, 2, 1, 3])?, ..Attrs::DEFAULT }, &[y])
         };
         let (q, k, v) = (part(self, "query")?, part(self, "key")?, part(self, "value")?);
-        let y = self.net.op(Op::Attention, &[q, k, v, mask])?;
+        let attrs = Attrs { precision: Some(ATTENTION), ..Attrs::DEFAULT };
+        let y = self.net.op_with(Op::Attention, &attrs, &[q, k, v, mask])?;
         let attrs = Attrs { perm: Permutation::new(&[0, 2, 1, 3])?, ..Attrs::DEFAULT };
         let y = self.net.op_with(Op::Transpose, &attrs, &[y])?;
         let y = self.net.pipeline().reshape(y, &[self.sentences * self.length, width])?;

@@ -1,7 +1,7 @@
 //! Multi-head self-attention.
 
 use super::{Layer, Linear, Sequences, Weights};
-use adead_core::contract::Activation;
+use adead_core::contract::{Activation, Precision};
 use adead_core::{Attrs, Context, Error, Op, Permutation, Result, Status, Tensor};
 
 /// Computes multi-head self-attention: one product for queries, keys and values, then attention, then the output's product.
@@ -10,6 +10,8 @@ pub struct MultiHeadAttention {
     qkv: Linear,
     output: Linear,
     heads: usize,
+    /// Of attention's products. `None`: the context's.
+    precision: Option<Precision>,
 }
 
 impl MultiHeadAttention {
@@ -47,7 +49,13 @@ impl MultiHeadAttention {
             let text = format!("attention: {heads} heads don't divide a width of {width}");
             return Err(Error::new(Status::InvalidArgument, text));
         }
-        Ok(MultiHeadAttention { qkv, output, heads })
+        Ok(MultiHeadAttention { qkv, output, heads, precision: None })
+    }
+
+    /// Computes the products of queries with keys, and of weights with values, in this precision. Without this call they have the
+    /// context's default precision at the time of the call.
+    pub fn with_precision(self, precision: Precision) -> MultiHeadAttention {
+        MultiHeadAttention { precision: Some(precision), ..self }
     }
 
     /// Computes attention within each sequence of a matrix `[rows, width]`, and adds a residual. `shape_mismatch` unless the
@@ -60,6 +68,7 @@ impl MultiHeadAttention {
         }
         let (width, heads, context) = (self.output.inputs(), self.heads, self.qkv.context());
         let qkv = self.qkv.forward(x)?;
+        let attrs = Attrs { precision: self.precision, ..Attrs::DEFAULT };
         let mut attended = Vec::with_capacity(sequences.groups().len());
         let mut first = 0;
         for group in sequences.groups() {
@@ -69,7 +78,7 @@ impl MultiHeadAttention {
             let part = |i| apart.rows(i, 1)?.reshape(&[count, heads, length, width / heads]);
             let (q, k, v) = (part(0)?, part(1)?, part(2)?);
             let operands = [Some(&q), Some(&k), Some(&v), group.mask()];
-            attended.push(context.run(Op::Attention, &Attrs::DEFAULT, &operands)?);
+            attended.push(context.run(Op::Attention, &attrs, &operands)?);
             first += group.rows();
         }
         // Concatenates the heads of each row, and the rows of all groups.

@@ -1,7 +1,7 @@
 //! Transformer encoders.
 
 use super::{FeedForward, Layer, LayerNorm, Linear, MultiHeadAttention, Sequences, Weights};
-use adead_core::contract::Activation;
+use adead_core::contract::{Activation, Precision};
 use adead_core::{Context, Result, Tensor};
 
 /// Configures the layers of an encoder. All layers are alike.
@@ -97,6 +97,13 @@ impl TransformerEncoder {
     ) -> Result<TransformerEncoder> {
         let layer = |i| TransformerLayer::load(weights, &format!("{prefix}.{i}"), config, context);
         Ok(TransformerEncoder((0..layers).map(layer).collect::<Result<_>>()?))
+    }
+
+    /// Computes attention's products in this precision, as [`MultiHeadAttention::with_precision`] does, in every layer.
+    pub fn with_attention(self, precision: Precision) -> TransformerEncoder {
+        let layer =
+            |own: TransformerLayer| TransformerLayer { attention: own.attention.with_precision(precision), ..own };
+        TransformerEncoder(self.0.into_iter().map(layer).collect())
     }
 
     /// Returns the number of layers.

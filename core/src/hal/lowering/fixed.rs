@@ -37,7 +37,6 @@ const LAST: u32 = 16;
 const A_ALONG: u32 = 32;
 const B_ALONG: u32 = 64;
 const GIVEN: u32 = 128;
-const PAIRS: u32 = 256;
 
 /// The rows and columns of a tile of matrices.comp.
 const MATRICES_TILE: [u32; 2] = [64, 64];
@@ -178,8 +177,7 @@ impl Cutting<'_> {
         for word in [self.k, of_a as u32, a.lines, b.lines, part].into_iter().chain(steps).chain([0; 4]) {
             push = push.word(word);
         }
-        let pairs = if encoder.limits().matrices.is_some() { PAIRS } else { 0 };
-        let constants = [stage, self.precision.digits(), self.bits() | pairs];
+        let constants = [stage, self.precision.digits(), self.bits()];
         encoder.dispatch(Kernels::Fixed, &constants, &push, [(of_a + of_b) as u32, 1, 1])
     }
 }

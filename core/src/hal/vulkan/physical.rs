@@ -249,8 +249,8 @@ fn extensions(instance: &Instance, handle: vk::PhysicalDevice) -> Vec<vk::Extens
     list
 }
 
-/// The bytes that a workgroup of `matrices.comp` shares.
-const MATRICES_SHARE: u32 = 2 * 128 * 80;
+/// The bytes that a workgroup of `matrices.comp` shares: two steps of two digits for 128 lines.
+const MATRICES_SHARE: u32 = 2 * 2 * 128 * 80;
 
 /// Returns the largest cooperative matrices of signed bytes, with 32-bit sums, that `matrices.comp` can use.
 fn matrices(instance: &Instance, handle: vk::PhysicalDevice, subgroup: u32) -> Option<Matrices> {

@@ -1,12 +1,13 @@
 //! Fixed-point products by units that multiply bytes: cuts both operands once, then multiplies tiles of 16 rows by 16 columns.
 
 use super::super::Exec;
-use super::super::gemm::{Block, Matrix, Packing};
+use super::super::gemm::{Block, Epilogue, Matrix, Packing};
 use super::digits::{DEPTH, LINES, Lines, MANY, PLANE, Panels, raise};
 use super::units::{MOST, Session, Square, Unit};
 use super::{Fixed, NOT_FINITE, Shared};
 use crate::contract::{NAN, Precision, fixed_round};
 use crate::error::Result;
+use crate::hal::cpu::simd::unroll;
 use crate::interrupt::Looks;
 use crate::isa::Isa;
 use std::arch::x86_64::*;
@@ -186,7 +187,7 @@ impl Fixed<'_> {
             let none = Matrix { data: std::ptr::null(), row: 0, column: 0 };
             // SAFETY: (i, j) are panels of the operands; blocks are disjoint; the unit is this processor's.
             unsafe {
-                let block = Block {
+                let mut block = Block {
                     m: (down * LINES).min(m - i * LINES),
                     n: (across * LINES).min(n - j * LINES),
                     k,
@@ -197,6 +198,7 @@ impl Fixed<'_> {
                     packing: Packing { a: false, b: false, cache: 0 },
                     epilogue: epilogue.at(i * LINES, j * LINES),
                 };
+                let bias = take_bias(&mut block.epilogue);
                 let _session = Session::new(of.unit);
                 let mut looks = Looks::NEW;
                 let sums = scratch.get().add(each * seat).cast::<Square>();
@@ -205,21 +207,21 @@ impl Fixed<'_> {
                 for begin in (0..of.depths).step_by(PART) {
                     let part = PART.min(of.depths - begin);
                     for tile in 0..tiles_down * tiles_across {
-                        let (left, right) = (first_a + tile % tiles_down, first_b + tile / tiles_down);
+                        let (row, column) = (tile % tiles_down, tile / tiles_down);
+                        let (left, right) = (first_a + row, first_b + column);
                         let from = begin * of.digits * PLANE;
                         let panels =
                             [a.to.bytes.add(left * a.to.size + from), b.to.bytes.add(right * b.to.size + from)];
-                        let sums = sums.add(tile * (SUMS / 256));
+                        // If K has one part, all tiles use the same sums, which then stay in the first-level cache.
+                        let sums = if of.depths <= PART { sums } else { sums.add(tile * (SUMS / 256)) };
                         of.unit.multiply(of.digits, panels.map(<*mut u8>::cast_const), part, begin == 0, sums);
+                        if begin + part == of.depths {
+                            of.finish(sums, [left, right], &block, bias, [row * LINES, column * LINES]);
+                        }
                         if looks.before(part * DEPTH * LINES * LINES) {
                             return;
                         }
                     }
-                }
-                for tile in 0..tiles_down * tiles_across {
-                    let (left, right) = (tile % tiles_down, tile / tiles_down);
-                    let place = [left * LINES, right * LINES];
-                    of.finish(sums.add(tile * (SUMS / 256)), [first_a + left, first_b + right], &block, place);
                 }
                 block.finish(exec.isa);
             }
@@ -227,14 +229,48 @@ impl Fixed<'_> {
     }
 }
 
+/// Takes the bias out of an epilogue if all that comes before it is the product. It is null if there is none.
+fn take_bias(epilogue: &mut Epilogue) -> *const f32 {
+    let first = epilogue.alpha == 1.0 && epilogue.beta == 0.0;
+    if first { std::mem::replace(&mut epilogue.bias, std::ptr::null()) } else { std::ptr::null() }
+}
+
 impl Digits {
-    /// Rounds a tile's sums and stores them at a place (row, column) of a block.
+    /// Rounds a tile's sums, adds the bias and stores them at a place (row, column) of a block.
     ///
     /// # Safety
-    /// The sums are those of these panels, and the place lies inside the block.
+    /// The sums are those of these panels, and the place lies inside the block. The bias is null or has the block's columns.
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-    unsafe fn finish(&self, sums: *const Square, [left, right]: [usize; 2], block: &Block, [row, column]: [usize; 2]) {
-        let Digits { unit, digits, .. } = *self;
+    unsafe fn finish(
+        &self,
+        sums: *const Square,
+        panels: [usize; 2],
+        block: &Block,
+        bias: *const f32,
+        place: [usize; 2],
+    ) {
+        // SAFETY: passed on.
+        unsafe {
+            match (self.unit, self.digits) {
+                (_, 3) => self.round::<5, 0b11110>(sums, panels, block, bias, place),
+                // The two middle products have a sum each, so that neither instruction waits for the other.
+                (Unit::Amx, _) => self.round::<4, 0b1010>(sums, panels, block, bias, place),
+                (Unit::Vnni, _) => self.round::<3, 0b110>(sums, panels, block, bias, place),
+            }
+        }
+    }
+
+    /// Does it for N sums. Bit g of WORTH says that sum g is worth 2⁸ times the one before, and not as much as that.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+    unsafe fn round<const N: usize, const WORTH: u32>(
+        &self,
+        sums: *const Square,
+        [left, right]: [usize; 2],
+        block: &Block,
+        bias: *const f32,
+        [row, column]: [usize; 2],
+    ) {
         let (a, b) = (&self.a.to, &self.b.to);
         let columns = LINES.min(block.n - column);
         let mask = if columns == LINES { u16::MAX } else { (1 << columns) - 1 };
@@ -242,40 +278,51 @@ impl Digits {
         unsafe {
             let scales = b.scales.add(right * LINES);
             let of_columns = _mm512_loadu_si512(scales.cast());
+            let [least, most] =
+                [_mm512_mask_reduce_min_epi32(mask, of_columns), _mm512_mask_reduce_max_epi32(mask, of_columns)];
+            // Adding −0 changes nothing.
+            let bias = match bias.is_null() {
+                true => _mm512_set1_ps(-0.0),
+                false => _mm512_maskz_loadu_ps(mask, bias.add(column)),
+            };
             for i in 0..LINES.min(block.m - row) {
-                // Subtracts what the raise of b's digits added.
-                let more = _mm512_set1_epi64(-*a.sums.add(left * LINES + i) * raise(digits) as i64);
-                let mut total = [more; 2];
-                for (g, &shift) in unit.shifts(digits).iter().enumerate() {
-                    let by = _mm_cvtsi32_si128(shift as i32);
-                    let sums = sums.add(g).cast::<i32>().add(16 * i);
-                    for (half, total) in total.iter_mut().enumerate() {
+                let mut total = [_mm512_setzero_si512(); 2];
+                unroll!(g < N => {
+                    let sums = sums.add(N - 1 - g).cast::<i32>().add(16 * i);
+                    unroll!(half < 2 => {
                         let eight = _mm512_cvtepi32_epi64(_mm256_loadu_si256(sums.add(8 * half).cast()));
-                        *total = _mm512_add_epi64(*total, _mm512_sll_epi64(eight, by));
-                    }
-                }
+                        let higher = if WORTH >> (N - g) & 1 == 0 { total[half] } else { _mm512_slli_epi64::<8>(total[half]) };
+                        total[half] = _mm512_add_epi64(higher, eight);
+                    });
+                });
+                // Subtracts what the raise of b's digits added.
+                let more = _mm512_set1_epi64(-*a.sums.add(left * LINES + i) * raise(self.digits) as i64);
+                let total = [_mm512_add_epi64(total[0], more), _mm512_add_epi64(total[1], more)];
                 let scale = *a.scales.add(left * LINES + i);
                 let out = block.out.add((row + i) * block.out_row + column);
-                // If the power of two is a normal number, the multiplication rounds again only if the result is subnormal.
-                let biased = _mm512_sub_epi32(_mm512_set1_epi32(127 - scale.max(-1000)), of_columns);
-                let normal =
-                    _mm512_cmplt_epu32_mask(_mm512_sub_epi32(biased, _mm512_set1_epi32(1)), _mm512_set1_epi32(254));
-                if normal & mask == mask && scale != NOT_FINITE {
+                // If all powers of two are normal numbers, the multiplication rounds again only if the result is subnormal. A line
+                // that is not finite has the least scale of all.
+                let exponent = |of_column: i32| 127 - scale as i64 - of_column as i64;
+                let rounded = if exponent(most) >= 1 && exponent(least) <= 254 {
                     let rounded = _mm512_insertf32x8::<1>(
                         _mm512_castps256_ps512(_mm512_cvtepi64_ps(total[0])),
                         _mm512_cvtepi64_ps(total[1]),
                     );
-                    let powers = _mm512_castsi512_ps(_mm512_slli_epi32::<23>(biased));
-                    _mm512_mask_storeu_ps(out, mask, _mm512_mul_ps(rounded, powers));
+                    let exponents = _mm512_sub_epi32(_mm512_set1_epi32(127 - scale), of_columns);
+                    _mm512_mul_ps(rounded, _mm512_castsi512_ps(_mm512_slli_epi32::<23>(exponents)))
                 } else {
                     let totals: [[i64; 8]; 2] = std::mem::transmute(total);
-                    for j in 0..columns {
+                    let mut rounded = [0.0; LINES];
+                    for (j, rounded) in rounded.iter_mut().enumerate().take(columns) {
                         let other = *scales.add(j);
                         let finite = scale != NOT_FINITE && other != NOT_FINITE;
-                        *out.add(j) =
-                            if finite { fixed_round(totals[j / 8][j % 8] as i128, -scale - other) } else { NAN };
+                        *rounded = if finite { fixed_round(totals[j / 8][j % 8] as i128, -scale - other) } else { NAN };
                     }
-                }
+                    _mm512_loadu_ps(rounded.as_ptr())
+                };
+                let y = _mm512_add_ps(rounded, bias);
+                let nan = _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(y, y);
+                _mm512_mask_storeu_ps(out, mask, _mm512_mask_mov_ps(y, nan, _mm512_set1_ps(NAN)));
             }
         }
     }

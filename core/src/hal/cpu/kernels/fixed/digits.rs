@@ -68,8 +68,8 @@ impl Lines {
                 }
             }
             match (along, right) {
-                (true, false) => self.along::<false>(&powers[0], to, panel),
-                (true, true) => self.along::<true>(&powers[0], to, panel),
+                (true, false) => self.left_along(&powers[0], to, panel),
+                (true, true) => self.right_along(&powers[0], to, panel),
                 (false, false) => self.across::<false>(&powers, to, panel),
                 (false, true) => self.across::<true>(&powers, to, panel),
             }
@@ -138,59 +138,82 @@ impl Lines {
         }
     }
 
+    /// Stores a left operand's digits, 64 of K at a time.
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-    unsafe fn along<const RIGHT: bool>(&self, powers: &Powers, to: Panels, panel: usize) {
+    unsafe fn left_along(&self, powers: &Powers, to: Panels, panel: usize) {
         let digits = self.precision.digits() as usize;
-        // SAFETY: the panel is there.
-        let (to, sums) = unsafe { (to.bytes.add(panel * to.size), to.sums.add(panel * LINES)) };
+        // Brings the same digit of four numbers together.
+        let alike = _mm512_broadcast_i32x4(_mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));
+        // Vectors hold four numbers of each of four vectors in turn; the numbers of one follow each other in a line.
+        let in_line = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+        let signs = _mm512_set1_epi8(i8::MIN);
         for i in 0..LINES {
             let (power, rest) = (_mm512_set1_ps(powers[0][i]), _mm512_set1_ps(powers[1][i]));
             let mut sum = _mm512_setzero_si512();
             let k = if i < self.there { self.k } else { 0 };
-            for p in (0..self.k).step_by(16) {
-                let there = k.saturating_sub(p);
+            for p in (0..self.k).step_by(DEPTH) {
+                let mut bytes = [_mm512_setzero_si512(); 4];
+                let mut sums = _mm512_setzero_si512();
+                unroll!(v < 4 => {
+                    let at = self.from.data.wrapping_add(i * self.from.row + p + 16 * v);
+                    // SAFETY: the mask selects elements of a line that is there. The others are 0.
+                    let x = unsafe { _mm512_maskz_loadu_ps(first(k.saturating_sub(p + 16 * v)), at) };
+                    let q = integers(x, power, rest);
+                    sums = _mm512_add_epi32(sums, q);
+                    bytes[v] = _mm512_shuffle_epi8(raised(q, digits, false), alike);
+                });
+                let (low, high) = (_mm512_castsi512_si256(sums), _mm512_extracti64x4_epi64::<1>(sums));
+                sum = _mm512_add_epi64(sum, _mm512_add_epi64(_mm512_cvtepi32_epi64(low), _mm512_cvtepi32_epi64(high)));
+                let [lowest, more] =
+                    [_mm512_unpacklo_epi32(bytes[0], bytes[1]), _mm512_unpacklo_epi32(bytes[2], bytes[3])];
+                let [third, others] =
+                    [_mm512_unpackhi_epi32(bytes[0], bytes[1]), _mm512_unpackhi_epi32(bytes[2], bytes[3])];
+                let of_digits = [
+                    _mm512_unpacklo_epi64(lowest, more),
+                    _mm512_unpackhi_epi64(lowest, more),
+                    _mm512_unpacklo_epi64(third, others),
+                ];
+                unroll!(digit < 3 => {
+                    if digit < digits {
+                        let line = _mm512_permutexvar_epi32(in_line, of_digits[digit]);
+                        let line = if digit + 1 < digits { _mm512_xor_si512(line, signs) } else { line };
+                        // SAFETY: the panel has room for a multiple of DEPTH.
+                        unsafe {
+                            let at = to.bytes.add(panel * to.size + (p / DEPTH * digits + digit) * PLANE + i * DEPTH);
+                            _mm512_storeu_si512(at.cast(), line);
+                        }
+                    }
+                });
+            }
+            // SAFETY: a sum for each line.
+            unsafe { *to.sums.add(panel * LINES + i) = _mm512_reduce_add_epi64(sum) };
+        }
+    }
+
+    /// Stores a right operand's digits. Nothing needs its sums.
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+    unsafe fn right_along(&self, powers: &Powers, to: Panels, panel: usize) {
+        let digits = self.precision.digits() as usize;
+        for i in 0..LINES {
+            let (power, rest) = (_mm512_set1_ps(powers[0][i]), _mm512_set1_ps(powers[1][i]));
+            let k = if i < self.there { self.k } else { 0 };
+            // SAFETY: a sum for each line.
+            unsafe { *to.sums.add(panel * LINES + i) = 0 };
+            for p in (0..self.k.next_multiple_of(DEPTH)).step_by(16) {
                 // SAFETY: elements below k of a line that is there; the panel has room for a multiple of DEPTH.
                 unsafe {
-                    let x = if there > 0 { self.load_along(i, p) } else { _mm512_setzero_ps() };
-                    let q = integers(x, power, rest);
-                    let u = raised(q, digits, RIGHT);
-                    let at = to.add(p / DEPTH * digits * PLANE);
+                    let x = if p < k { self.load_along(i, p) } else { _mm512_setzero_ps() };
+                    let u = raised(integers(x, power, rest), digits, true);
                     for digit in 0..digits {
                         let four = _mm512_cvtepi32_epi8(_mm512_srl_epi32(u, _mm_cvtsi32_si128(8 * digit as i32)));
-                        if RIGHT {
-                            let words = at.add(digit * PLANE + p % DEPTH * LINES + 4 * i).cast::<u32>();
-                            let parts: [u32; 4] = std::mem::transmute(four);
-                            for (g, part) in parts.into_iter().enumerate() {
-                                words.add(g * LINES).write_unaligned(part);
-                            }
-                        } else {
-                            let signs = _mm_set1_epi8(if digit + 1 < digits { i8::MIN } else { 0 });
-                            let line = at.add(digit * PLANE + i * DEPTH + p % DEPTH);
-                            _mm_storeu_si128(line.cast(), _mm_xor_si128(four, signs));
-                        }
-                    }
-                    if !RIGHT {
-                        let (low, high) = (_mm512_castsi512_si256(q), _mm512_extracti64x4_epi64::<1>(q));
-                        let both = _mm512_add_epi64(_mm512_cvtepi32_epi64(low), _mm512_cvtepi32_epi64(high));
-                        sum = _mm512_add_epi64(sum, both);
-                    }
-                }
-            }
-            // SAFETY: as above; a sum for each line.
-            unsafe {
-                for p in (self.k.next_multiple_of(16)..self.k.next_multiple_of(DEPTH)).step_by(16) {
-                    for digit in 0..digits {
-                        let at = to.add(p / DEPTH * digits * PLANE + digit * PLANE);
-                        if RIGHT {
-                            (0..4).for_each(|g| {
-                                at.add((p % DEPTH / 4 + g) * DEPTH + 4 * i).cast::<u32>().write_unaligned(0)
-                            });
-                        } else {
-                            _mm_storeu_si128(at.add(i * DEPTH + p % DEPTH).cast(), _mm_setzero_si128());
+                        let at = to.bytes.add(panel * to.size + (p / DEPTH * digits + digit) * PLANE);
+                        let words = at.add(p % DEPTH * LINES + 4 * i).cast::<u32>();
+                        let parts: [u32; 4] = std::mem::transmute(four);
+                        for (g, part) in parts.into_iter().enumerate() {
+                            words.add(g * LINES).write_unaligned(part);
                         }
                     }
                 }
-                *sums.add(i) = _mm512_reduce_add_epi64(sum);
             }
         }
     }

@@ -37,16 +37,6 @@ impl Unit {
         })
     }
 
-    /// Returns the shift of each of the unit's sums in a total, for a product of numbers of so many digits.
-    pub fn shifts(self, digits: usize) -> &'static [u32] {
-        match (self, digits) {
-            (_, 3) => &[0, 8, 16, 24, 32],
-            // The two middle products have a sum each, so that neither instruction waits for the other.
-            (Unit::Amx, _) => &[0, 8, 8, 16],
-            _ => &[0, 8, 16],
-        }
-    }
-
     /// Adds the products of two panels' digits to `sums`, over `depths` times [`DEPTH`](super::digits::DEPTH) of K. In the `first` part
     /// of K, `sums` begin at zero, whatever they hold.
     ///
