@@ -83,7 +83,8 @@ layout(push_constant) uniform Push {
     uint digits;
 };
 
-shared vec4 pool[POOL];
+// Those for exact integers share a number for each thread, so that many workgroups run at the same time.
+shared vec4 pool[STAGE >= 3u ? KEYS / 4u : POOL];
 
 vec4 moved[Q_SHARE + K_SHARE];
 vec4 moved_v[V_SHARE];

@@ -213,7 +213,8 @@ void product() {
         }
         uint row = first_row + own_row + i / 4u, column = first_column + own_column + i % 4u;
         if (row < w0 && column < w1) {
-            finish(sums[i], batch, row, column, origin);
+            int s = int(load_word(p2, origin.x * w0 + row)), r = int(load_word(p3, origin.y * w1 + column));
+            finish(sums[i], s, r, batch, row, column, origin);
         }
     }
 }

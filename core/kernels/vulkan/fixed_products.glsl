@@ -49,8 +49,8 @@ uvec3 origins(const uint batch) {
     return origin + rest * uvec3(a_step, b_step, c_step);
 }
 
-void finish(const Total t, const uint batch, const uint row, const uint column, const uvec3 origin) {
-    int s = int(load_word(p2, origin.x * w0 + row)), r = int(load_word(p3, origin.y * w1 + column));
+// Stores a total as a number of the result. s and r are the scales of its row and its column.
+void finish(const Total t, const int s, const int r, const uint batch, const uint row, const uint column, const uvec3 origin) {
     precise float x = f(s == NOT_FINITE || r == NOT_FINITE ? NAN : rounded(t, -s - r));
     x = canonical(x * alpha);
     if (HAS_C) {

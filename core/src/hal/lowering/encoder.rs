@@ -86,13 +86,11 @@ impl Limits {
     }
 }
 
-/// The cooperative matrices of signed bytes that a device multiplies: m×k by k×n.
+/// The cooperative matrices of signed bytes that a device multiplies: 16×k by k×16.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Matrices {
     /// The threads of a subgroup, which work on one matrix.
     pub subgroup: u32,
-    pub m: u32,
-    pub n: u32,
     pub k: u32,
 }
 

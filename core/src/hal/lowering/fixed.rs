@@ -360,8 +360,8 @@ pub fn multiply(encoder: &mut dyn Encoder, products: &Products, [a, b]: [Digits;
             // A workgroup has a multiprocessor to itself, and takes one tile after the other.
             let resident = groups.min(limits.units);
             encoder.dispatch(Kernels::Fixed, &[WIDE, digits, has | part, groups, bn], &push, [resident, 1, 1])?;
-        } else if let Some(Matrices { subgroup, m, n, k }) = limits.matrices {
-            let constants = [4 * subgroup, digits, has | part, m, n, k];
+        } else if let Some(Matrices { subgroup, k }) = limits.matrices {
+            let constants = [4 * subgroup, digits, has | part, k];
             encoder.dispatch(Kernels::Matrices, &constants, &push, [groups, 1, 1])?;
         } else {
             encoder.dispatch(Kernels::Fixed, &[PRODUCT, digits, has | part], &push, [groups, 1, 1])?;

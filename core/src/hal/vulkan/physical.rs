@@ -249,8 +249,8 @@ fn extensions(instance: &Instance, handle: vk::PhysicalDevice) -> Vec<vk::Extens
     list
 }
 
-/// The bytes that a workgroup of `matrices.comp` shares: two steps of two digits for 128 lines.
-const MATRICES_SHARE: u32 = 2 * 2 * 128 * 80;
+/// The bytes that a workgroup of `matrices.comp` shares: two steps of two digits for 128 lines, and the lines' scales.
+const MATRICES_SHARE: u32 = 2 * 2 * 128 * 80 + 4 * 128;
 
 /// Returns the largest cooperative matrices of signed bytes, with 32-bit sums, that `matrices.comp` can use.
 fn matrices(instance: &Instance, handle: vk::PhysicalDevice, subgroup: u32) -> Option<Matrices> {
@@ -262,15 +262,14 @@ fn matrices(instance: &Instance, handle: vk::PhysicalDevice, subgroup: u32) -> O
     let count = if result.as_raw() < 0 { 0 } else { count as usize };
     let (byte, sum) = (vk::ComponentTypeKHR::SINT8, vk::ComponentTypeKHR::SINT32);
     let fits = |entry: &&vk::CooperativeMatrixPropertiesKHR| {
-        let sizes = [entry.m_size, entry.n_size, entry.k_size];
         [entry.a_type, entry.b_type, entry.c_type, entry.result_type] == [byte, byte, sum, sum]
             && entry.saturating_accumulation == 0
             && entry.scope == vk::ScopeKHR::SUBGROUP
-            && sizes.iter().all(|size| [16, 32].contains(size))
-            && (entry.m_size * entry.n_size).is_multiple_of(subgroup)
+            && [entry.m_size, entry.n_size] == [16, 16]
+            && [16, 32].contains(&entry.k_size)
     };
-    let largest = list[..count].iter().filter(fits).max_by_key(|entry| entry.m_size * entry.n_size * entry.k_size)?;
-    Some(Matrices { subgroup, m: largest.m_size, n: largest.n_size, k: largest.k_size })
+    let largest = list[..count].iter().filter(fits).max_by_key(|entry| entry.k_size)?;
+    Some(Matrices { subgroup, k: largest.k_size })
 }
 
 /// Lists the queue families of a device.
