@@ -20,7 +20,7 @@ use adead::{Error, Precision, Status};
 use std::path::Path;
 
 /// The precision of attention's products, whatever the context's is. Sentences are short and heads narrow, and there `f32` is faster than
-/// integers, on processors and on GPUs.
+/// integers on processors and through Vulkan, and through CUDA in most shapes.
 const ATTENTION: Precision = Precision::F32;
 
 /// An error about a file of a model.
