@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 TINY = ROOT / "tests/sentences/tiny"
 PRECISIONS = ("f32", "fixed24", "fixed16")
 WIDTH, HEADS, LAYERS, HIDDEN, POSITIONS = 384, 12, 6, 1536, 512
-WORDS = "the ferry was quiet when came in ein schiff le port harbour".split()
+WORDS = "the ferry was quiet when came in ein schiff le port".split()
 
 
 def tensors(words):
@@ -77,11 +77,10 @@ def make_up(folder):
     (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + b"".join(data))
 
 
-def items(threads):
+def items(count):
     """Name and sentences. A word is one token, and there are two special ones."""
     draw = numpy.random.default_rng(2)
     sentence = lambda length: " ".join(draw.choice(WORDS, length))  # noqa: E731
-    count = 32 * min(threads, 8)
     yield f"{count} of 128 tokens", [sentence(126) for _ in range(count)]
     yield f"{8 * count} of 8 to 40 tokens", [sentence(draw.integers(6, 39)) for _ in range(8 * count)]
 
@@ -92,6 +91,7 @@ def main():
     parser.add_argument("--adead", type=Path, default=ROOT / "target/release/adead")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--threads", default="1")
+    parser.add_argument("--sentences", type=int, help="of 128 tokens; default: 32 a thread, at most 256, and 8,192 on a GPU")
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -101,7 +101,8 @@ def main():
             make_up(model)
         print(f"{'':8} {'':26} " + " ".join(f"{name:>18}" for name in PRECISIONS))
         for threads in map(int, options.threads.split(",")):
-            for name, sentences in items(threads):
+            count = options.sentences or (32 * min(threads, 8) if options.device == "cpu" else 8192)
+            for name, sentences in items(count):
                 (folder / "in.txt").write_text("\n".join(sentences) + "\n")
                 command = [options.adead, "embed", "--model", model, "--in", folder / "in.txt", "--out", folder / "out.npy",
                            "--json", "--device", options.device, "--threads", threads]  # fmt: skip

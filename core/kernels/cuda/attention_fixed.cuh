@@ -468,7 +468,7 @@ INLINE void whole(const Whole &p, const uint has, const Table &t) {
         bool common = common_rows && !(has & MASK) && (block + 1) * KEYS <= min(sees[0], sees[1]);
 #pragma unroll
         for (uint i = 0; i < 16; i++) {
-            common = common && is_common(scales[i / 2 * 8 + i % 2]);
+            common &= is_common(scales[i / 2 * 8 + i % 2]);
         }
         common = __all_sync(ALL, common);
         if (common) {
@@ -556,6 +556,12 @@ INLINE void whole(const Whole &p, const uint has, const Table &t) {
         of_block.wait(block % 2);
 #pragma unroll 1
         for (uint column = 0; column < columns; column += 16) {
+            // Of a thread's rows, two results each of the first and of the last eight columns. They are read before the products wait for theirs.
+            float2 now[4];
+#pragma unroll
+            for (uint i = 0; i < 4; i++) {
+                now[i] = *reinterpret_cast<float2 *>(results + i % 2 * 8 * pitch + column + i / 2 * 8);
+            }
             Sums<2> sums = {};
             const uint4 *here = values + lane / 8 % 2 * columns + column + lane / 16 * 8 + lane % 8;
 #pragma unroll
@@ -569,19 +575,27 @@ INLINE void whole(const Whole &p, const uint has, const Table &t) {
                     sums.add_highest(weights[half], b);
                 }
             }
+            float more[8];
 #pragma unroll
-            for (uint i = 0; i < 8; i += 2) {
-                float2 *at = reinterpret_cast<float2 *>(results + i / 2 % 2 * 8 * pitch + column + i / 4 * 8), now = *at;
-                float one = sums.joined(i), other = sums.joined(i + 1);
-                const uint r = i / 2 % 2;
-                if (common) {
-                    now.x = now.x * merge[r].x + one * factor[r];
-                    now.y = now.y * merge[r].x + other * factor[r];
-                } else {
-                    now.x = merged_result(now.x, times_power(one, power[r]), merge[r]);
-                    now.y = merged_result(now.y, times_power(other, power[r]), merge[r]);
+            for (uint i = 0; i < 8; i++) {
+                more[i] = sums.joined(i);
+            }
+            if (common) {
+#pragma unroll
+                for (uint i = 0; i < 4; i++) {
+                    now[i].x = now[i].x * merge[i % 2].x + more[2 * i] * factor[i % 2];
+                    now[i].y = now[i].y * merge[i % 2].x + more[2 * i + 1] * factor[i % 2];
                 }
-                *at = now;
+            } else {
+#pragma unroll
+                for (uint i = 0; i < 4; i++) {
+                    now[i].x = merged_result(now[i].x, times_power(more[2 * i], power[i % 2]), merge[i % 2]);
+                    now[i].y = merged_result(now[i].y, times_power(more[2 * i + 1], power[i % 2]), merge[i % 2]);
+                }
+            }
+#pragma unroll
+            for (uint i = 0; i < 4; i++) {
+                *reinterpret_cast<float2 *>(results + i % 2 * 8 * pitch + column + i / 2 * 8) = now[i];
             }
         }
         __syncthreads();

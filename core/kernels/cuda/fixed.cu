@@ -409,9 +409,9 @@ INLINE int scale(const int kept) {
     return kept == FAR ? NOT_FINITE : kept;
 }
 
-// Synchronises the two warpgroups that multiply.
-INLINE void meet_both() {
-    asm volatile("bar.sync 1, 256;" ::: "memory");
+// Synchronises a warpgroup that multiplies. The other one is somewhere else.
+INLINE void meet(const uint group) {
+    asm volatile("bar.sync %0, 128;" ::"r"(group + 1) : "memory");
 }
 #endif
 
@@ -424,14 +424,14 @@ INLINE void wide(const Product &p, const uint has, const uint tiles, const Table
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
     // A step has the digits of the rows, then those of the columns: [plane][16 bytes of k][line].
     const uint PLANE_A = ROWS * 64, PLANE_B = COLUMNS * 64, OF_A = DIGITS * PLANE_A, STEP = OF_A + DIGITS * PLANE_B;
-    // Eight columns of padding keep the rows of results in different banks.
-    const uint PITCH = COLUMNS + 8;
+    // Eight columns of padding keep the rows of results in different banks. A thread finishes EACH results at once, BESIDE of them in a row.
+    const uint PITCH = COLUMNS + 8, EACH = DIGITS == 3 && COLUMNS == 64 ? 16 : 8, BESIDE = COLUMNS / 32, DOWN = EACH / BESIDE;
     extern __shared__ __align__(128) unsigned char steps[];
     float *results = reinterpret_cast<float *>(steps + STEPS * STEP) + threadIdx.x / 32 * 16 * PITCH - 4 * 16 * PITCH;
     __shared__ __align__(8) unsigned long long barriers[2 * STEPS];
-    // The scales of the tile's lines. Reading them from device memory for each result would take longer than the product.
-    __shared__ int row_scales[ROWS], column_scales[COLUMNS];
-    uint full = shared_at(barriers), empty = full + 8 * STEPS, base = shared_at(steps), group = threadIdx.x / 128;
+    // The scales of each warpgroup's lines. Reading them from device memory for each result would take longer than the product.
+    __shared__ int scales[2][64 + COLUMNS];
+    uint full = shared_at(barriers), empty = full + 8 * STEPS, base = shared_at(steps), group = __shfl_sync(0xffffffffu, threadIdx.x / 128, 0);
     if (threadIdx.x == 0) {
         for (uint i = 0; i < STEPS; i++) {
             Barrier::start(full + 8 * i, 1);
@@ -476,19 +476,22 @@ INLINE void wide(const Product &p, const uint has, const uint tiles, const Table
     asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
     group -= 1;
     int sums[SUMS][COLUMNS / 2];
-    uint thread = threadIdx.x % 128, consumer = threadIdx.x - 128;
+    uint thread = threadIdx.x % 128;
+    int *row_scales = scales[group], *column_scales = row_scales + 64;
 #pragma unroll 1
     for (uint tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
         uint last = STEPS;
         Place at = place_of<ROWS, COLUMNS>(p, tile);
         Starts from = starts(p, at.batch, t);
-        // Both warpgroups have read the scales of the tile before.
-        meet_both();
-        if (consumer < ROWS) {
-            row_scales[consumer] = at.row + consumer < p.m ? far(p.a_scales[from.a * p.m + at.row + consumer]) : 0;
-        } else if (consumer < ROWS + COLUMNS) {
-            uint column = at.column + consumer - ROWS;
-            column_scales[consumer - ROWS] = column < p.n ? far(p.b_scales[from.b * p.n + column]) : 0;
+        uint row = at.row + group * 64;
+        // The warpgroup has read the scales of the tile before.
+        meet(group);
+        if (thread < 64) {
+            row_scales[thread] = row + thread < p.m ? far(p.a_scales[from.a * p.m + row + thread]) : 0;
+        }
+        if (thread < COLUMNS) {
+            uint column = at.column + thread;
+            column_scales[thread] = column < p.n ? far(p.b_scales[from.b * p.n + column]) : 0;
         }
 #pragma unroll
         for (uint g = 0; g < SUMS; g++) {
@@ -497,7 +500,7 @@ INLINE void wide(const Product &p, const uint has, const uint tiles, const Table
                 sums[g][i] = 0;
             }
         }
-        if (at.row + group * 64 >= p.m) {
+        if (row >= p.m) {
             // All rows of this warpgroup are padding.
 #pragma unroll 1
             for (uint block = p.begin; block < p.end; block++) {
@@ -508,7 +511,6 @@ INLINE void wide(const Product &p, const uint has, const uint tiles, const Table
                 step = step + 1 == STEPS ? 0 : step + 1;
                 phase ^= step == 0;
             }
-            meet_both();
             continue;
         }
 #pragma unroll 1
@@ -526,8 +528,8 @@ INLINE void wide(const Product &p, const uint has, const uint tiles, const Table
                 for (uint i = 0; i < DIGITS; i++) {
 #pragma unroll
                     for (uint j = 0; j < DIGITS; j++) {
-                        multiply_lines(sums[i + j], operand(a + i * PLANE_A + half * ROWS * 32, ROWS * 16),
-                            operand(b + j * PLANE_B + half * COLUMNS * 32, COLUMNS * 16));
+                        multiply_lines(sums[i + j], operand(a, i * PLANE_A + half * ROWS * 32, ROWS * 16),
+                            operand(b, j * PLANE_B + half * COLUMNS * 32, COLUMNS * 16));
                     }
                 }
             }
@@ -556,28 +558,29 @@ INLINE void wide(const Product &p, const uint has, const uint tiles, const Table
         long long totals[COLUMNS / 2];
 #pragma unroll
         for (uint i = 0; i < COLUMNS / 2; i++) {
-            totals[i] = 0;
-#pragma unroll
-            for (uint g = 0; g < SUMS; g++) {
-                totals[i] = totals[i] * 256 + sums[g][i];
+            totals[i] = sums[0][i] * 256ll + sums[1][i];
+            if (DIGITS == 3) {
+                totals[i] = totals[i] * 65536 + (sums[2][i] * 256ll + sums[3][i]);
             }
+            totals[i] = totals[i] * 256 + sums[SUMS - 1][i];
         }
         // The scales are in shared memory now.
-        meet_both();
-        uint lane = thread % 32, own_row = group * 64 + thread / 32 * 16, first_row = lane / 4, first_column = lane % 4 * 2;
-        // The conversion rounds to 24 bits. The multiplication rounds only if the result is subnormal. `rare`: the factor is no
-        // normal number, or the product takes several launches.
-        bool rare = (has & (FIRST | LAST)) != (FIRST | LAST);
+        meet(group);
+        uint lane = thread % 32, own_row = thread / 32 * 16, first_row = lane / 4, first_column = lane % 4 * 2;
+        row += own_row;
+        // The conversion rounds to 24 bits. The multiplication by 2^−(row's scale + column's) rounds only if the result is subnormal.
+        int first = row_scales[own_row + first_row], second = row_scales[own_row + first_row + 8], least = FAR, most = -FAR;
 #pragma unroll
         for (uint i = 0; i < COLUMNS / 2; i += 2) {
-            uint row = first_row + i / 2 % 2 * 8, column = first_column + i / 4 * 8;
-            int s = row_scales[own_row + row], e0 = -s - column_scales[column], e1 = -s - column_scales[column + 1];
-            rare |= uint(e0 + 126) > 253 || uint(e1 + 126) > 253;
-            float2 pair = make_float2(static_cast<float>(totals[i]) * of_bits(uint(e0 + 127) << 23),
-                static_cast<float>(totals[i + 1]) * of_bits(uint(e1 + 127) << 23));
-            *reinterpret_cast<float2 *>(results + row * PITCH + column) = pair;
+            uint down = first_row + i / 2 % 2 * 8, column = first_column + i / 4 * 8, bits = uint(127 - (i / 2 % 2 ? second : first)) << 23;
+            int r = column_scales[column], next = column_scales[column + 1];
+            least = min(least, min(r, next));
+            most = max(most, max(r, next));
+            *reinterpret_cast<float2 *>(results + down * PITCH + column) = make_float2(
+                static_cast<float>(totals[i]) * of_bits(bits - (r << 23)), static_cast<float>(totals[i + 1]) * of_bits(bits - (next << 23)));
         }
-        if (rare) {
+        // Factors that are no normal numbers, or several launches.
+        if (min(first, second) + least < -127 || max(first, second) + most > 126 || (has & (FIRST | LAST)) != (FIRST | LAST)) {
             // A loop over local memory keeps this code small.
             long long waiting[COLUMNS / 2];
 #pragma unroll
@@ -586,19 +589,45 @@ INLINE void wide(const Product &p, const uint has, const uint tiles, const Table
             }
 #pragma unroll 1
             for (uint i = 0; i < COLUMNS / 2; i++) {
-                uint row = first_row + i / 2 % 2 * 8, column = first_column + i / 4 * 8 + i % 2;
-                results[row * PITCH + column] = value_wide(p, has, waiting[i], (tile * ROWS + own_row + row) * COLUMNS + column,
-                    scale(row_scales[own_row + row]), scale(column_scales[column]));
+                uint down = first_row + i / 2 % 2 * 8, column = first_column + i / 4 * 8 + i % 2;
+                results[down * PITCH + column] = value_wide(p, has, waiting[i], (tile * ROWS + group * 64 + own_row + down) * COLUMNS + column,
+                    scale(row_scales[own_row + down]), scale(column_scales[column]));
             }
         }
         __syncwarp();
         if (has & LAST) {
-#pragma unroll 4
-            for (uint i = 0; i < COLUMNS / 2; i++) {
-                uint row = i / (COLUMNS / 32), column = i % (COLUMNS / 32) * 32 + lane;
-                if (at.row + own_row + row < p.m && at.column + column < p.n) {
-                    finish(p, has, results[row * PITCH + column], at.batch, at.row + own_row + row, at.column + column, from);
+            uint column = at.column + lane;
+            const float *c = p.c + from.c + size_t(row) * p.c_row + size_t(column) * p.c_column;
+            float *y = p.y + (size_t(at.batch) * p.m + row) * p.n + column, bias[BESIDE];
+#pragma unroll
+            for (uint b = 0; b < BESIDE; b++) {
+                bias[b] = has & HAS_BIAS && column + b * 32 < p.n ? p.bias[column + b * 32] : 0.0f;
+            }
+            // All are read before results are stored, which could change them as far as a compiler knows.
+#pragma unroll 1
+            for (uint i = 0; i < 16; i += DOWN) {
+                float before[EACH], x[EACH];
+#pragma unroll
+                for (uint j = 0; j < EACH; j++) {
+                    uint d = j / BESIDE, b = j % BESIDE;
+                    bool there = has & HAS_C && row + d < p.m && column + b * 32 < p.n;
+                    before[j] = there ? c[size_t(d) * p.c_row + size_t(b * 32) * p.c_column] : 0.0f;
+                    x[j] = results[(i + d) * PITCH + b * 32 + lane];
                 }
+#pragma unroll
+                for (uint j = 0; j < EACH; j++) {
+                    x[j] = finished(p, has, x[j], before[j], bias[j % BESIDE]);
+                }
+#pragma unroll
+                for (uint j = 0; j < EACH; j++) {
+                    uint d = j / BESIDE, b = j % BESIDE;
+                    if (row + d < p.m && column + b * 32 < p.n) {
+                        y[size_t(d) * p.n + b * 32] = x[j];
+                    }
+                }
+                row += DOWN;
+                c += size_t(DOWN) * p.c_row;
+                y += size_t(DOWN) * p.n;
             }
         }
     }

@@ -6,10 +6,10 @@
 
 typedef unsigned long long address;
 
-// Describes a matrix in shared memory for `wgmma`: lines of 16 bytes of k are contiguous, and the next 16 bytes of k
-// are `chunk` bytes further on.
-INLINE address operand(const uint at, const uint chunk) {
-    return address((at & 0x3ffffu) >> 4) | address(chunk >> 4) << 16 | address(128 >> 4) << 32;
+// Describes a matrix in shared memory, `further` bytes from `at`, for `wgmma`: lines of 16 bytes of k are contiguous, and the next 16
+// bytes of k are `chunk` bytes further on. All are multiples of 16, and no address has more than 18 bits.
+INLINE address operand(const uint at, const uint further, const uint chunk) {
+    return address((at >> 4) + ((further >> 4) + (chunk >> 4 << 16))) | address(128 >> 4) << 32;
 }
 
 // c += a·b for the warpgroup's 64 rows of a and all columns of b, over 32 of k. c is the thread's share. It must not be

@@ -44,8 +44,8 @@ const DEPTH: usize = 3;
 const FOR_DEVICE: usize = 6;
 const FEW: usize = 16;
 
-/// The most threads that tokenize at once: eight are faster than a GPU.
-const MOST_TOKENIZERS: usize = 8;
+/// The most threads that tokenize at once: eight are no faster than an H200 that computes in exact integers.
+const MOST_TOKENIZERS: usize = 16;
 
 /// A model of sentence-transformers: tokenizer, encoder, pooling. Clones share the model. Threads may share an encoder.
 #[derive(Clone)]
@@ -134,7 +134,7 @@ impl SentenceEncoder {
     /// Computes the embeddings of sentences with options. `invalid_argument` for batches of 0 sentences.
     pub fn encode_with<S: AsRef<str> + Sync>(&self, sentences: &[S], options: &EncodeOptions) -> Result<Embeddings> {
         let tokens = self.words.all(sentences, self.tokenizers())?;
-        self.encode_tokens(&tokens, options, &mut |_| {})
+        self.encode_tokens(&tokens, options, &mut |_| Ok(()))
     }
 
     /// Returns the number of threads that tokenize at once: on the CPU, no more than compute.
@@ -144,12 +144,13 @@ impl SentenceEncoder {
         std::thread::available_parallelism().map_or(1, usize::from).min(MOST_TOKENIZERS).min(most)
     }
 
-    /// Computes the embeddings of tokenized sentences. `done` receives the number of newly computed sentences each time.
+    /// Computes the embeddings of tokenized sentences. `done` receives the number of newly computed sentences each time, and may end the
+    /// work with an error.
     pub(crate) fn encode_tokens(
         &self,
         tokens: &[Tokens],
         options: &EncodeOptions,
-        done: &mut dyn FnMut(usize),
+        done: &mut dyn FnMut(usize) -> Result<()>,
     ) -> Result<Embeddings> {
         let limits = self.limits(tokens, options)?;
         let batches = batches(tokens, limits.sentences, limits.tokens);
@@ -159,7 +160,7 @@ impl SentenceEncoder {
             for (&sentence, row) in batch.iter().zip(rows.chunks_exact(width)) {
                 values[sentence * width..][..width].copy_from_slice(row);
             }
-            done(batch.len());
+            done(batch.len())
         };
         let [model] = &*self.models else {
             let padded = options.padded;
@@ -167,16 +168,10 @@ impl SentenceEncoder {
             let workers: Vec<Share<'_>> = self.models.iter().map(share).collect();
             let cost = |batch: &Vec<usize>| batch.iter().map(|&sentence| tokens[sentence].ids.len() as f64).sum();
             let costs: Vec<f64> = batches.iter().map(cost).collect();
-            divide(&workers, &costs, |batch, rows| {
-                put(&batches[batch], &rows);
-                Ok(())
-            })?;
+            divide(&workers, &costs, |batch, rows| put(&batches[batch], &rows))?;
             return Ok(Embeddings { values, width, truncated: truncated(tokens) });
         };
-        let mut finish = |batch: &[usize], rows: Tensor| -> Result<()> {
-            put(batch, rows.as_slice()?);
-            Ok(())
-        };
+        let mut finish = |batch: &[usize], rows: Tensor| -> Result<()> { put(batch, rows.as_slice()?) };
         let forward = |batch: &Vec<usize>| {
             let ids: Vec<&[u32]> = batch.iter().map(|&sentence| &tokens[sentence].ids[..]).collect();
             model.forward(&ids, limits.padded)

@@ -3,8 +3,9 @@
 use super::embeddings::Embeddings;
 use super::encoder::{EncodeOptions, SentenceEncoder};
 use super::tokens::{Tokens, Words};
-use adead::{DataLoader, Error, Result};
+use adead::{DataLoader, Error, Result, Status};
 use std::sync::Arc;
+use std::sync::mpsc::channel;
 
 /// The most sentences that are sorted by length at once; fewer at the start, because the caller waits for the first rows.
 const SENTENCES: usize = 4096;
@@ -28,7 +29,8 @@ pub enum EmbeddingPart<'a> {
 
 impl SentenceEncoder {
     /// Embeds sentences as they arrive, and passes the rows to `sink` in order. Returns the number of sentences. A separate thread
-    /// takes the sentences and has them tokenized, a few thousand ahead; no more of a stream is in memory.
+    /// takes the sentences and has them tokenized, and another one computes while `sink` runs. At most some ten thousand sentences are
+    /// in memory.
     ///
     /// An error of the source, of a sentence or of `sink` ends the stream and is returned. Rows of sentences before an error of the
     /// source may be missing.
@@ -43,22 +45,55 @@ impl SentenceEncoder {
         E: Into<Error>,
     {
         let windows = Tokenized { sentences, words: self.words.clone(), threads: self.tokenizers() };
-        let mut first = 0;
         // One is made while one is taken.
-        for window in DataLoader::new(windows, 2)? {
-            let (mut computed, mut failed) = (first, Ok(()));
-            let rows = self.encode_tokens(&window?, options, &mut |more| {
-                computed += more as u64;
-                if failed.is_ok() {
-                    failed = sink(EmbeddingPart::Progress(computed));
+        let windows = DataLoader::new(windows, 2)?;
+        let (sender, parts) = channel();
+        let (give, taken) = channel();
+        let compute = move || {
+            let mut computed = 0;
+            for window in windows {
+                let rows = window.and_then(|window| {
+                    self.encode_tokens(&window, options, &mut |more| {
+                        computed += more as u64;
+                        sender.send(Ok(Part::Progress(computed))).map_err(|_| nobody_waits())
+                    })
+                });
+                // After an error no more is computed. Else the caller has done with the rows before.
+                let failed = rows.is_err();
+                if sender.send(rows.map(Part::Rows)).is_err() || failed || taken.recv().is_err() {
+                    return;
                 }
-            })?;
-            failed?;
-            sink(EmbeddingPart::Rows { first, rows: &rows })?;
-            first += rows.len() as u64;
-        }
-        Ok(first)
+            }
+        };
+        std::thread::scope(|scope| {
+            let started = std::thread::Builder::new().name("adead-embed".into()).spawn_scoped(scope, compute);
+            started.map_err(|error| Error::new(Status::Io, format!("no thread can be started: {error}")))?;
+            let mut first = 0;
+            // Of a thread that panicked less comes, and the scope goes on with its panic.
+            for part in parts {
+                match part? {
+                    Part::Progress(computed) => sink(EmbeddingPart::Progress(computed))?,
+                    Part::Rows(rows) => {
+                        give.send(()).ok();
+                        sink(EmbeddingPart::Rows { first, rows: &rows })?;
+                        first += rows.len() as u64;
+                    }
+                }
+            }
+            Ok(first)
+        })
     }
+}
+
+/// The error that ends a batch's thread whose caller has gone. Nobody sees it.
+fn nobody_waits() -> Error {
+    Error::new(Status::NotReady, "nobody takes the rows any more")
+}
+
+/// What the thread that computes tells the caller's.
+enum Part {
+    Progress(u64),
+    Rows(Embeddings),
 }
 
 /// Sentences to be tokenized by the thread that takes them.
