@@ -68,6 +68,19 @@ fn only_some_thousand_sentences_are_taken_ahead() {
 }
 
 #[test]
+fn an_error_of_the_caller_ends_it_while_the_next_rows_wait() {
+    let result = encoder().batch_embed(sentences(1000), &EncodeOptions::default(), |part| match part {
+        EmbeddingPart::Progress(_) => Ok(()),
+        EmbeddingPart::Rows { .. } => {
+            // Long enough for the next rows, though nothing depends on that but what is tested.
+            std::thread::sleep(std::time::Duration::from_millis(300));
+            Err(Error::new(Status::NotReady, "enough"))
+        }
+    });
+    assert_eq!(result.unwrap_err().message(), "enough");
+}
+
+#[test]
 fn an_error_of_the_source_ends_it() {
     let source = sentences(100).chain([Err(Error::new(Status::Io, "the disk is gone"))]).chain(sentences(100));
     let mut given = 0;

@@ -65,7 +65,8 @@ impl SentenceEncoder {
                 }
             }
         };
-        std::thread::scope(|scope| {
+        // The ends of both channels go with the closure, before the thread is waited for.
+        std::thread::scope(move |scope| {
             let started = std::thread::Builder::new().name("adead-embed".into()).spawn_scoped(scope, compute);
             started.map_err(|error| Error::new(Status::Io, format!("no thread can be started: {error}")))?;
             let mut first = 0;
