@@ -431,7 +431,8 @@ INLINE void whole(const Whole &p, const uint has, const Table &t) {
     }
 #pragma unroll 1
     for (uint block = 0; block < blocks; block++) {
-        const int *scales = reinterpret_cast<const int *>(numbers + block % 2 * room.OF_NUMBERS) + lane % 4 * 2;
+        const int *of_all = reinterpret_cast<const int *>(numbers + block % 2 * room.OF_NUMBERS);
+        const int *scales = of_all + lane % 4 * 2;
         const float *factors = reinterpret_cast<const float *>(scales + KEYS);
         // Scores, then weights: of key 8·i + lane % 4 · 2 + e of the block, x[r][2·i + e].
         float x[2][16];
@@ -466,11 +467,7 @@ INLINE void whole(const Whole &p, const uint has, const Table &t) {
         bring_keys(block + 1);
         end_group();
         bool common = common_rows && !(has & MASK) && (block + 1) * KEYS <= min(sees[0], sees[1]);
-#pragma unroll
-        for (uint i = 0; i < 16; i++) {
-            common &= is_common(scales[i / 2 * 8 + i % 2]);
-        }
-        common = __all_sync(ALL, common);
+        common = __all_sync(ALL, common & is_common(of_all[lane]) & is_common(of_all[lane + 32]));
         if (common) {
             // Powers of two of a common size times p.scale are exact, and so are the totals times such powers.
 #pragma unroll
