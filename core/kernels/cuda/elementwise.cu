@@ -22,7 +22,7 @@ struct Arguments {
 struct Run {
     const float *x;
     float *y;
-    uint n, count, steps[3 * 8];
+    uint n, count, steps[3 * 8], divides, per;
 };
 
 // As a kernel's parameter: read where it is, not copied by each thread.
@@ -108,12 +108,12 @@ INLINE void fetch(float (&v)[WIDE], const float *from, const uint (&places)[WIDE
     }
 }
 
-// Where its elements or vectors are in rows of so many elements, or which row each is in. No rows: all is one.
-INLINE void within(uint (&places)[WIDE], const uint i, const uint n, const bool whole, const bool vectors, const uint per, const bool row) {
+// Where its elements or vectors are in rows of so many elements. No rows: all is one.
+INLINE void within(uint (&places)[WIDE], const uint i, const uint n, const bool whole, const uint per) {
 #pragma unroll 1
-    for (uint k = 0; k < WIDE; k += vectors ? 4 : 1) {
-        uint e = min(element(i, k, whole), n - 1), q = per ? e / per : 0;
-        push(places, row ? q : e - q * per);
+    for (uint k = 0; k < WIDE; k += whole ? 4 : 1) {
+        uint e = min(element(i, k, whole), n - 1);
+        push(places, per ? e % per : e);
     }
 }
 
@@ -134,6 +134,28 @@ INLINE void within(uint (&places)[WIDE], const uint i, const uint n, const bool 
 // A run's step takes its operand first.
 const uint LEFT = 64;
 
+// v = erf(v). A warp mostly has numbers of both kinds, and behind a branch for each one nothing of the others would be under way.
+INLINE void erf_of_four(float (&v)[4]) {
+    float near[4];
+    bool all_near = true;
+#pragma unroll
+    for (uint k = 0; k < 4; k++) {
+        near[k] = erf_near(magnitude_of(v[k]));
+        all_near = all_near && erf_is_near(v[k]);
+    }
+    if (!all_near) {
+#pragma unroll
+        for (uint k = 0; k < 4; k++) {
+            float far = erf_far(magnitude_of(v[k]));
+            near[k] = erf_is_near(v[k]) ? near[k] : far;
+        }
+    }
+#pragma unroll
+    for (uint k = 0; k < 4; k++) {
+        v[k] = with_sign_of(near[k], v[k]);
+    }
+}
+
 // v = function(v), or of v and a: those that are long.
 INLINE void compute_four(const uint function, float (&v)[4], float (&a)[4], const float value, const float second) {
     const uint W = 4;
@@ -151,7 +173,7 @@ INLINE void compute_four(const uint function, float (&v)[4], float (&a)[4], cons
             }
             EACH(x * 0.70710677f);
         }
-        EACH(function_erf(x));
+        erf_of_four(v);
         if (function == GELU_ERF) {
             EACH(a[k] * x + a[k]);
         }
@@ -247,36 +269,36 @@ INLINE void compute(const uint function, float (&v)[WIDE], float (&a)[WIDE], con
     }
 }
 
-// Where a thread's vectors are in rows of so many elements.
+// Returns which of a run's rows element e is in. A division would take much longer.
+INLINE uint row_of(const Run &run, const uint e) {
+    return multiply_high(e, run.divides) >> findMSB(run.per - 1);
+}
+
+// Where a thread's vectors are in a run's rows.
 struct Rows {
-    uint per, row[VECTORS], column[VECTORS];
+    uint row[VECTORS], column[VECTORS];
 };
 
 // Reads what a step has besides the value.
-INLINE void operand(float (&a)[WIDE], const uint *words, Rows &rows, const uint i, const uint n, const bool whole) {
+INLINE void operand(float (&a)[WIDE], const Run &run, const uint step, const Rows &rows, const uint i, const bool whole) {
+    const uint *words = run.steps + 3 * step;
     const float *p = reinterpret_cast<const float *>(size_t(words[1]) << 32 | words[0]);
     const uint code = words[2], access = code & 384, per = code >> 10;
     if (!of_two(code & 63) || access == 384) {
         return;
     }
-    uint places[WIDE];
     const bool vectors = whole && access;
-    if (!vectors) {
-        within(places, i, n, whole, false, per, code & 512);
-    } else {
-        // Most runs have rows of one length.
-        if (per != rows.per) {
-            rows.per = per;
-#pragma unroll
-            for (uint j = 0; j < VECTORS; j++) {
-                uint e = i + VECTOR * j;
-                rows.row[j] = per ? e / per : 0;
-                rows.column[j] = e - rows.row[j] * per;
-            }
-        }
+    uint places[WIDE];
+    if (vectors) {
 #pragma unroll
         for (uint j = 0; j < VECTORS; j++) {
-            places[WIDE - VECTORS + j] = code & 512 ? rows.row[j] : rows.column[j];
+            places[WIDE - VECTORS + j] = code & 512 ? (per > 1 ? rows.row[j] : 0) : per > 1 ? rows.column[j] : i + VECTOR * j;
+        }
+    } else {
+#pragma unroll 1
+        for (uint k = 0; k < WIDE; k++) {
+            uint e = min(element(i, k, whole), run.n - 1), row = per > 1 ? row_of(run, e) : 0;
+            push(places, code & 512 ? row : e - row * per);
         }
     }
     fetch(a, p, places, vectors, access == 128);
@@ -302,11 +324,15 @@ extern "C" __global__ void __launch_bounds__(256, 4) elementwise(GIVEN given, co
     // x; the second operand, or what is divided by; the other one, or the next step's.
     float v[WIDE], a[WIDE], b[WIDE];
     fetch(v, s.x, of_x, whole, c.x_step);
-    Rows rows;
-    rows.per = ~0u;
     uint function = c.function;
+    Rows rows;
     if (is_run) {
-        operand(b, run.steps, rows, i, n, whole);
+#pragma unroll
+        for (uint j = 0; j < VECTORS; j++) {
+            rows.row[j] = row_of(run, i + VECTOR * j);
+            rows.column[j] = i + VECTOR * j - rows.row[j] * run.per;
+        }
+        operand(b, run, 0, rows, i, whole);
     } else {
         if (of_two(function)) {
             fetch(a, s.p, of_p, whole, c.p_step);
@@ -317,7 +343,7 @@ extern "C" __global__ void __launch_bounds__(256, 4) elementwise(GIVEN given, co
     }
     if (function == LAYERNORM || function == RMSNORM) {
         EACH(function == LAYERNORM ? (x - a[k]) * b[k] : x * a[k]);
-        within(of_p, i, n, whole, whole, c.rank == 1 ? 0 : s.inner, false);
+        within(of_p, i, n, whole, c.rank == 1 ? 0 : s.inner);
         if (c.affine & 1) {
             fetch(a, s.gamma, of_p, whole, true);
             EACH(x * a[k]);
@@ -360,7 +386,7 @@ extern "C" __global__ void __launch_bounds__(256, 4) elementwise(GIVEN given, co
             }
             // Under way while this step computes.
             if (is_run && step + 1 < steps) {
-                operand(b, words + 3, rows, i, n, whole);
+                operand(b, run, step + 1, rows, i, whole);
             }
             if (code & LEFT && (code & 63) != SUB && (code & 63) != DIV) {
                 code ^= LEFT;

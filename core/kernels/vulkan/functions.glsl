@@ -73,9 +73,14 @@ float function_tanh(const float x) {
     return with_sign_of(y, x);
 }
 
+// Whether erf_near computes erf of a number. Of others, and of NaN, erf_far does.
+bool erf_is_near(const float x) {
+    return magnitude_of(x) < 0.83f;
+}
+
 float function_erf(const float x) {
     float a = magnitude_of(x), y;
-    if (a < 0.83f) {
+    if (erf_is_near(x)) {
         y = erf_near(a);
     } else {
         y = erf_far(a);

@@ -18,8 +18,12 @@ const STEPS: usize = 8;
 const STEP: usize = 3;
 /// The index of the word that counts the steps.
 const COUNT: usize = 5;
+/// The index of the word by which kernels divide elements' numbers by a row's length.
+const DIVIDES: usize = COUNT + 1 + STEPS * STEP;
+/// The index of the word that is a row's length, or 0 without rows.
+const OF_ROW: usize = DIVIDES + 1;
 /// The number of words of the push constants.
-pub const WORDS: usize = COUNT + 1 + STEPS * STEP;
+pub const WORDS: usize = OF_ROW + 1;
 const _: () = assert!(4 * WORDS <= PUSH_BYTES);
 
 // The bits of a step's last word, above its number. `elementwise.comp` says what they mean.
@@ -31,6 +35,8 @@ const ROWS: u32 = 1 << 9;
 const PER: u32 = 10;
 /// A row must have fewer elements than this.
 const MOST_PER: u32 = 1 << (32 - PER);
+/// A run that repeats rows has at most so many elements: see [`reciprocal`].
+const MOST_IN_ROWS: usize = 1 << 31;
 
 /// Encodes the run with which the commands begin. Returns its length in commands, or 0 if they begin with no run.
 pub fn encode(encoder: &mut dyn Encoder, commands: &[Command<'_>]) -> Result<usize> {
@@ -121,8 +127,8 @@ impl Run<'_> {
     }
 
     /// Returns the bits that tell how an operand that is not the value is read. `None` unless it is whole, one value,
-    /// or repeated row by row or within each row.
-    fn access(&self, (address, shape): (u64, &Shape)) -> Option<u32> {
+    /// or repeated row by row or within each row, where rows are as long as those of earlier steps.
+    fn access(&mut self, (address, shape): (u64, &Shape)) -> Option<u32> {
         let four = if aligned(&[address]) { FOUR } else { 0 };
         let mut grid = Grid::new();
         for (&size, &stride) in self.shape.dims().iter().zip(shape.broadcast_strides(self.shape).iter()) {
@@ -131,13 +137,27 @@ impl Run<'_> {
         // The patterns match sizes and strides.
         let (per, bits) = match grid.dims[..grid.rank] {
             [] | [(_, 1, _)] => (0, four),
-            [(_, 0, _)] => (1, ONE),
+            [(_, 0, _)] => (1, ROWS | ONE),
             [(_, 0, _), (n, 1, _)] => (n, if n.is_multiple_of(4) { four } else { 0 }),
             [(_, 1, _), (n, 0, _)] => (n, ROWS | if n.is_multiple_of(4) { ONE } else { 0 }),
             _ => return None,
         };
-        (per < MOST_PER).then_some((per << PER) | bits)
+        if per > 1 {
+            let fits = per < MOST_PER && self.shape.elements() <= MOST_IN_ROWS;
+            if !fits || ![0, per].contains(&self.words[OF_ROW]) {
+                return None;
+            }
+            (self.words[DIVIDES], self.words[OF_ROW]) = (reciprocal(per), per);
+        }
+        Some((per << PER) | bits)
     }
+}
+
+/// Returns 2^(31 + s) / `per`, rounded up, where s is the least for which 2^s ≥ `per` ≥ 2. Its product with a number e below 2³¹,
+/// divided by 2^(31 + s), is too large by less than 2^−s ≤ 1 / `per`. So without its fraction it is e / `per` without its fraction.
+fn reciprocal(per: u32) -> u32 {
+    let bits = u32::BITS - (per - 1).leading_zeros();
+    (1u64 << (31 + bits)).div_ceil(per as u64) as u32
 }
 
 #[cfg(test)]

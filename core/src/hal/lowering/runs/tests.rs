@@ -147,7 +147,7 @@ fn what_follows_in_place_is_one_kernel() {
     let words = &kernels[0].1;
     assert_eq!(words[..6], [0, 1, 0x10_0000, 1, 48, 8]);
     let [mul, add, sub, div] = [16, 14, 15, 17];
-    let steps: Vec<[u32; 3]> = words[6..].chunks(3).map(|step| [step[0], step[1], step[2]]).collect();
+    let steps: Vec<[u32; 3]> = words[6..DIVIDES].chunks(3).map(|step| [step[0], step[1], step[2]]).collect();
     assert_eq!(
         steps,
         [
@@ -156,14 +156,15 @@ fn what_follows_in_place_is_one_kernel() {
             [0.5f32.to_bits(), 0, function::SCALE],
             [0, 0, 5],
             [0x10, 2, sub | LEFT | ROWS | ONE | (8 << PER)],
-            [0x10, 2, div | ONE | (1 << PER)],
+            [0x10, 2, div | ROWS | ONE | (1 << PER)],
             [0x10_0000, 1, mul | ITSELF],
             [0x10, 2, sub | LEFT | FOUR],
         ]
     );
+    assert_eq!(words[DIVIDES..], [1 << 31, 8]);
     // The words after the last step are zero.
     assert_eq!(kernels[1].1[..9], [0x10_0000, 1, 0x10_0000, 1, 48, 2, 0, 0, 8]);
-    assert_eq!((kernels[1].1.len(), &kernels[1].1[12..]), (WORDS, &[0; 18][..]));
+    assert_eq!((kernels[1].1.len(), &kernels[1].1[12..]), (WORDS, &[0; 20][..]));
 }
 
 #[test]
@@ -192,12 +193,35 @@ fn what_does_not_follow_is_a_kernel_of_its_own() {
     let (cube, middle) = (f32s(&[2, 3, 4]), f32s(&[3, 1]));
     let (from, to) = ((&X, &cube), (&Y, &cube));
     assert_eq!(encoded(&[(Op::Exp, &[from], to), (Op::Add, &[to, (&P, &middle)], to)]).0, [1, 1]);
+    // Rows of another length begin the next run.
+    let (matrix, row) = (f32s(&[3, 4]), f32s(&[4]));
+    let [exp, by_row, by_matrix] =
+        [(Op::Exp, &[from][..], to), (Op::Mul, &[to, (&P, &row)], to), (Op::Mul, &[to, (&P, &matrix)], to)];
+    let (counts, kernels) = encoded(&[exp, by_row, by_row, by_matrix, by_matrix, exp]);
+    assert_eq!(counts, [3, 2, 1]);
+    let lengths: Vec<u32> = kernels[..2].iter().map(|kernel| kernel.1[OF_ROW]).collect();
+    assert_eq!(lengths, [4, 12]);
     // These are runs: rows of several dimensions, and an operand of another rank with as many elements.
-    let (matrix, same) = (f32s(&[3, 4]), f32s(&[1, 2, 3, 4]));
-    let long = (Op::Mul, &[to, (&P, &matrix)][..], to);
-    assert_eq!(encoded(&[(Op::Exp, &[(&X, &cube)], to), long]).0, [2]);
+    let same = f32s(&[1, 2, 3, 4]);
+    assert_eq!(encoded(&[exp, by_matrix]).0, [2]);
     let (from, to) = ((&X, &same), (&Y, &same));
     assert_eq!(encoded(&[(Op::Exp, &[from], to), (Op::Mul, &[(&P, &cube), to], to)]).0, [2]);
+}
+
+#[test]
+fn multiplying_by_the_reciprocal_divides() {
+    let most = MOST_IN_ROWS as u32 - 1;
+    let lengths = (2..5000).chain((1..22).flat_map(|k| [(1 << k) - 1, 1 << k, (1 << k) + 1])).chain([MOST_PER - 1]);
+    for per in lengths.filter(|&per| (2..MOST_PER).contains(&per)) {
+        let divides = reciprocal(per) as u64;
+        // The numbers next to multiples are the ones that could go wrong, large ones first.
+        let last = most / per * per;
+        let multiples = (0..40).flat_map(|k| [last.wrapping_sub(k * per), k * per]);
+        for e in multiples.flat_map(|m| [m.wrapping_sub(1), m, m.wrapping_add(1)]).chain([most]).filter(|&e| e <= most) {
+            let row = (e as u64 * divides >> 32) as u32 >> (31 - (per - 1).leading_zeros());
+            assert_eq!(row, e / per, "{e} / {per}");
+        }
+    }
 }
 
 #[test]
