@@ -161,6 +161,7 @@ impl Fake {
     }
 
     /// Returns the driver.
+    #[cfg(test)]
     pub(crate) fn driver(&self) -> &'static Driver {
         self.driver
     }
