@@ -219,7 +219,7 @@ fn multiplying_by_the_reciprocal_divides() {
         let multiples = (0..40).flat_map(|k| [last.wrapping_sub(k * per), k * per]);
         for e in multiples.flat_map(|m| [m.wrapping_sub(1), m, m.wrapping_add(1)]).chain([most]).filter(|&e| e <= most)
         {
-            let row = (e as u64 * divides >> 32) as u32 >> (31 - (per - 1).leading_zeros());
+            let row = ((e as u64 * divides) >> 32) as u32 >> (31 - (per - 1).leading_zeros());
             assert_eq!(row, e / per, "{e} / {per}");
         }
     }
