@@ -274,13 +274,8 @@ INLINE uint row_of(const Run &run, const uint e) {
     return multiply_high(e, run.divides) >> findMSB(run.per - 1);
 }
 
-// Where a thread's vectors are in a run's rows.
-struct Rows {
-    uint row[VECTORS], column[VECTORS];
-};
-
-// Reads what a step has besides the value.
-INLINE void operand(float (&a)[WIDE], const Run &run, const uint step, const Rows &rows, const uint i, const bool whole) {
+// Reads what a step has besides the value. `rows`: those of the thread's vectors.
+INLINE void operand(float (&a)[WIDE], const Run &run, const uint step, const uint (&rows)[VECTORS], const uint i, const bool whole) {
     const uint *words = run.steps + 3 * step;
     const float *p = reinterpret_cast<const float *>(size_t(words[1]) << 32 | words[0]);
     const uint code = words[2], access = code & 384, per = code >> 10;
@@ -292,12 +287,13 @@ INLINE void operand(float (&a)[WIDE], const Run &run, const uint step, const Row
     if (vectors) {
 #pragma unroll
         for (uint j = 0; j < VECTORS; j++) {
-            places[WIDE - VECTORS + j] = code & 512 ? (per > 1 ? rows.row[j] : 0) : per > 1 ? rows.column[j] : i + VECTOR * j;
+            uint row = per ? rows[j] : 0;
+            places[WIDE - VECTORS + j] = code & 512 ? row : i + VECTOR * j - row * per;
         }
     } else {
 #pragma unroll 1
         for (uint k = 0; k < WIDE; k++) {
-            uint e = min(element(i, k, whole), run.n - 1), row = per > 1 ? row_of(run, e) : 0;
+            uint e = min(element(i, k, whole), run.n - 1), row = per ? row_of(run, e) : 0;
             push(places, code & 512 ? row : e - row * per);
         }
     }
@@ -325,12 +321,11 @@ extern "C" __global__ void __launch_bounds__(256, 4) elementwise(GIVEN given, co
     float v[WIDE], a[WIDE], b[WIDE];
     fetch(v, s.x, of_x, whole, c.x_step);
     uint function = c.function;
-    Rows rows;
+    uint rows[VECTORS];
     if (is_run) {
 #pragma unroll
         for (uint j = 0; j < VECTORS; j++) {
-            rows.row[j] = row_of(run, i + VECTOR * j);
-            rows.column[j] = i + VECTOR * j - rows.row[j] * run.per;
+            rows[j] = row_of(run, i + VECTOR * j);
         }
         operand(b, run, 0, rows, i, whole);
     } else {

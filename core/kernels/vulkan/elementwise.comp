@@ -41,8 +41,7 @@ layout(push_constant, scalar) uniform Push {
     // 2: which it is. 0 an element for each, 1 four at once, 2 one for four, the latter where x and y are read by fours; 3 the
     //    value itself;
     // 1: whether it has one element for each row, not one row for all of them;
-    // the others: elements of a row, 0 where it has as many elements as x, or 1 of one value, which all rows share. Rows of a run
-    // have one length.
+    // the others: elements of a row, or 0 where it has as many elements as x, and of one value. Rows of a run have one length.
     // Behind the steps: 2^(31 + s) / the elements of a row, rounded up, where s is the least for which 2^s ≥ these elements, because
     // a division would take much longer; and the elements of a row.
     uint more[26];
@@ -182,11 +181,10 @@ vec4 run(const uint i, const bool whole) {
         if (of_two(function)) {
             b = v;
             if ((code & 384u) != 384u) {
-                uvec4 rows = uvec4(0u), low;
-                if (per > 1u) {
-                    umulExtended(place, uvec4(more[24]), rows, low);
-                    rows = rows >> findMSB(per - 1u);
-                }
+                // With 0 elements of a row, the row is 0.
+                uvec4 rows, low;
+                umulExtended(place, uvec4(more[24]), rows, low);
+                rows = rows >> findMSB(per - 1u);
                 rows = (code & 512u) != 0u ? rows : place - rows * per;
                 b = fetch(address(at), rows, whole && (code & 384u) != 0u, code >> 7 & 1u);
             }

@@ -55,6 +55,9 @@ pub fn encode(encoder: &mut dyn Encoder, commands: &[Command<'_>]) -> Result<usi
     if count < 2 {
         return Ok(0);
     }
+    if words[OF_ROW] > 0 {
+        words[DIVIDES] = reciprocal(words[OF_ROW]);
+    }
     words[..COUNT].copy_from_slice(&[x as u32, (x >> 32) as u32, y as u32, (y >> 32) as u32, n as u32]);
     let constants = [function::RUN, u32::from(aligned(&[x, y])), 1, 1, 0, 0];
     encoder.dispatch(Kernels::Elementwise, &constants, &words, [(n as u32).div_ceil(1024), 1, 1])?;
@@ -106,6 +109,13 @@ impl Run<'_> {
             // Operands of these may change places, which costs a kernel less than the bit does.
             let order = if left && !matches!(op, Op::Add | Op::Mul) { LEFT } else { 0 };
             step = [other.0 as u32, (other.0 >> 32) as u32, step[2] | bits | order];
+            let per = bits >> PER;
+            if per > 0 {
+                if ![0, per].contains(&self.words[OF_ROW]) || n > MOST_IN_ROWS {
+                    return None;
+                }
+                self.words[OF_ROW] = per;
+            }
         }
         if begins {
             self.x = value.0;
@@ -127,8 +137,8 @@ impl Run<'_> {
     }
 
     /// Returns the bits that tell how an operand that is not the value is read. `None` unless it is whole, one value,
-    /// or repeated row by row or within each row, where rows are as long as those of earlier steps.
-    fn access(&mut self, (address, shape): (u64, &Shape)) -> Option<u32> {
+    /// or repeated row by row or within each row.
+    fn access(&self, (address, shape): (u64, &Shape)) -> Option<u32> {
         let four = if aligned(&[address]) { FOUR } else { 0 };
         let mut grid = Grid::new();
         for (&size, &stride) in self.shape.dims().iter().zip(shape.broadcast_strides(self.shape).iter()) {
@@ -137,19 +147,12 @@ impl Run<'_> {
         // The patterns match sizes and strides.
         let (per, bits) = match grid.dims[..grid.rank] {
             [] | [(_, 1, _)] => (0, four),
-            [(_, 0, _)] => (1, ROWS | ONE),
+            [(_, 0, _)] => (0, ROWS | ONE),
             [(_, 0, _), (n, 1, _)] => (n, if n.is_multiple_of(4) { four } else { 0 }),
             [(_, 1, _), (n, 0, _)] => (n, ROWS | if n.is_multiple_of(4) { ONE } else { 0 }),
             _ => return None,
         };
-        if per > 1 {
-            let fits = per < MOST_PER && self.shape.elements() <= MOST_IN_ROWS;
-            if !fits || ![0, per].contains(&self.words[OF_ROW]) {
-                return None;
-            }
-            (self.words[DIVIDES], self.words[OF_ROW]) = (reciprocal(per), per);
-        }
-        Some((per << PER) | bits)
+        (per < MOST_PER).then_some((per << PER) | bits)
     }
 }
 
@@ -157,7 +160,7 @@ impl Run<'_> {
 /// divided by 2^(31 + s), is too large by less than 2^−s ≤ 1 / `per`. So without its fraction it is e / `per` without its fraction.
 fn reciprocal(per: u32) -> u32 {
     let bits = u32::BITS - (per - 1).leading_zeros();
-    (1u64 << (31 + bits)).div_ceil(per as u64) as u32
+    (((1u64 << (31 + bits)) - 1) / per as u64 + 1) as u32
 }
 
 #[cfg(test)]

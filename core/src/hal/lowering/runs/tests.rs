@@ -156,7 +156,7 @@ fn what_follows_in_place_is_one_kernel() {
             [0.5f32.to_bits(), 0, function::SCALE],
             [0, 0, 5],
             [0x10, 2, sub | LEFT | ROWS | ONE | (8 << PER)],
-            [0x10, 2, div | ROWS | ONE | (1 << PER)],
+            [0x10, 2, div | ROWS | ONE],
             [0x10_0000, 1, mul | ITSELF],
             [0x10, 2, sub | LEFT | FOUR],
         ]
