@@ -41,12 +41,10 @@ struct Cut {
     float alpha, beta;
 };
 
-const uint FIRST = 8, LAST = 16, A_ALONG = 32, B_ALONG = 64, GIVEN = 128;
+const uint FIRST = 8, LAST = 16, A_ALONG = 32, B_ALONG = 64, GIVEN = 128, MOST = 256;
 
-// Multiplies 16 elements of a line by power and rest, and stores the digits of the integers; those behind `there` are 0.
-INLINE void cut_chunk(uint4 *to, const uint *element, const uint k_step, const bool quads, const uint there, const float power,
-                      const float rest, const uint digits) {
-    uint x[16], words[4][3];
+// Loads 16 elements of a line; those behind `there` are 0.
+INLINE void load_chunk(uint (&x)[16], const uint *element, const uint k_step, const bool quads, const uint there) {
     if (quads) {
 #pragma unroll
         for (uint i = 0; i < 16; i += 4) {
@@ -62,6 +60,11 @@ INLINE void cut_chunk(uint4 *to, const uint *element, const uint k_step, const b
             x[i] = i < there ? element[size_t(i) * k_step] : 0;
         }
     }
+}
+
+// Multiplies them by power and rest, and stores the digits of the integers.
+INLINE void cut_chunk(uint4 *to, const uint (&x)[16], const float power, const float rest, const uint digits) {
+    uint words[4][3];
 #pragma unroll
     for (uint w = 0; w < 4; w++) {
         float scaled[4];
@@ -79,7 +82,7 @@ INLINE void cut_chunk(uint4 *to, const uint *element, const uint k_step, const b
     to[PLANE] = make_uint4(words[0][0], words[1][0], words[2][0], words[3][0]);
 }
 
-// What a workgroup of the next two kernels works on.
+// What a workgroup of the next kernel works on.
 struct Piece {
     const uint *from;
     uint *most;
@@ -105,78 +108,75 @@ INLINE Piece piece_of(const Cut &s, const uint has, const uint tile, const uint 
     return p;
 }
 
-// The largest magnitudes of parts of 32 lines.
-extern "C" __global__ void __launch_bounds__(256) fixed_most(const Cut s, const uint, const uint has, TABLE) {
+// Stores the largest magnitudes of parts of 32 lines; or, if these are known, the scales of 128 lines and the digits of 64 of k; or does
+// both for all of 32 lines. Then they are read twice, and what was read last is still in registers.
+extern "C" __global__ void __launch_bounds__(1024) fixed_cut(const Cut s, const uint digits, const uint has, TABLE) {
     begin();
 #ifdef __CUDA_ARCH__
-    __shared__ uint found[32];
-#else
-    uint *found = reinterpret_cast<uint *>(pool);
-#endif
-    Piece p = piece_of(s, has, 32, (s.k + s.part - 1) / s.part);
-    uint lane = threadIdx.x % 32, warp = threadIdx.x / 32, first = p.step * s.part, last = min(first + s.part, s.k);
-    if (threadIdx.x < 32) {
-        found[lane] = 0;
-    }
-    __syncthreads();
-    // Eight loads are under way. Neighbouring threads read neighbouring elements: of four lines for each warp, or of 32 lines.
-    uint own = p.along ? warp : lane, most[4] = {};
-#pragma unroll 1
-    for (uint k = first + (p.along ? lane : warp); k < last; k += 64) {
-        uint x[8];
-#pragma unroll
-        for (uint j = 0; j < 8; j++) {
-            uint line = p.line + own + (p.along ? 8 * (j % 4) : 0), at = k + (p.along ? 32 * (j / 4) : 8 * j);
-            bool there = line < p.lines && at < last;
-            x[j] = there ? p.from[size_t(line) * p.line_step + size_t(at) * p.k_step] & MAGNITUDE : 0;
-        }
-#pragma unroll
-        for (uint j = 0; j < 8; j++) {
-            most[j % 4] = max(most[j % 4], x[j]);
-        }
-    }
-#pragma unroll
-    for (uint j = 0; j < 4; j++) {
-        atomicMax(found + own + (p.along ? 8 * j : 0), most[j]);
-    }
-    __syncthreads();
-    if (threadIdx.x < 32 && p.line + lane < p.lines) {
-        p.most[size_t(p.step) * p.lines + p.line + lane] = found[lane];
-    }
-}
-
-// What follows it: the scales, and the digits of 64 of k of 128 lines.
-extern "C" __global__ void __launch_bounds__(512) fixed_digits(const Cut s, const uint digits, const uint has, TABLE) {
-    begin();
-#ifdef __CUDA_ARCH__
+    __shared__ uint found[128];
     __shared__ float powers[256];
 #else
-    float *powers = reinterpret_cast<float *>(pool);
+    uint *found = reinterpret_cast<uint *>(pool);
+    float *powers = reinterpret_cast<float *>(pool) + 128;
 #endif
-    const uint blocks = (s.k + 63) / 64;
-    Piece p = piece_of(s, has, 128, blocks);
-    if (threadIdx.x < 128) {
-        uint line = p.line + threadIdx.x, most = 0;
-        if (line < p.lines && !(has & GIVEN)) {
-#pragma unroll 8
-            for (uint part = 0; part < (s.k + s.part - 1) / s.part; part++) {
-                most = max(most, p.most[size_t(part) * p.lines + line]);
-            }
-        }
-        int scale = has & GIVEN ? value_scale(digits) : scale_of(most, digits);
-        powers_of(powers[threadIdx.x], powers[128 + threadIdx.x], scale);
-        if (line < p.lines && p.step == 0) {
-            (p.of_a ? s.a_scales : s.b_scales)[size_t(p.matrix) * p.lines + line] = scale;
-        }
+    const uint blocks = (s.k + 63) / 64, parts = (s.k + s.part - 1) / s.part;
+    const bool given = has & GIVEN, stores_most = has & MOST, known = !stores_most && (given || parts > 1);
+    // The logarithm of the number of lines. In a round, each thread has 16 elements along k.
+    const uint bits = known ? 7 : 5, round = (blockDim.x * 16) >> bits, span = known ? round : s.part;
+    Piece p = piece_of(s, has, 1 << bits, (s.k + span - 1) / span);
+    // Neighbouring threads read what lies side by side: 64 elements of each of eight lines, or one of each line.
+    uint t = threadIdx.x, own = t & ((1 << bits) - 1), chunk = t >> bits;
+    if (p.along) {
+        own = (t / 32 * 8 + t % 8) & ((1 << bits) - 1);
+        chunk = (t >> (bits + 2) << 2) + t / 8 % 4;
+    }
+    uint line = p.line + own, tiles = (p.lines + 127) / 128, first = p.step * span, last = min(first + span, s.k);
+    const uint *from = p.from + size_t(line) * p.line_step;
+    uint4 *to = (p.of_a ? s.a_digits : s.b_digits) + (size_t(p.matrix) * tiles + line / 128) * blocks * (digits * PLANE) + line % 128;
+    if (t < 128) {
+        found[t] = 0;
     }
     __syncthreads();
-    // Neighbouring threads read what lies side by side: 64 elements of each of eight lines, or one of each of 32 lines.
-    uint t = threadIdx.x, own = p.along ? t / 32 * 8 + t % 8 : t % 128, chunk = p.along ? t / 8 % 4 : t / 128;
-    uint line = p.line + own, k = p.step * 64 + chunk * 16;
-    uint tiles = (p.lines + 127) / 128;
-    uint4 *to = (p.of_a ? s.a_digits : s.b_digits) + ((size_t(p.matrix) * tiles + p.line / 128) * blocks + p.step) * (digits * PLANE);
-    cut_chunk(to + chunk * 128 + own, p.from + size_t(line) * p.line_step + size_t(k) * p.k_step, p.k_step, p.quads,
-        line < p.lines && k < s.k ? min(s.k - k, 16u) : 0, powers[own], powers[128 + own], digits);
+    uint most = 0, rounds = (span + round - 1) / round;
+#pragma unroll 1
+    for (uint i = 1; i < 2 * rounds; i++) {
+        uint x[16], k = first + (i < rounds ? i - 1 : 2 * rounds - 1 - i) * round + chunk * 16;
+        load_chunk(x, from + size_t(k) * p.k_step, p.k_step, p.quads, line < p.lines && k < last ? min(last - k, 16u) : 0);
+        if (i <= rounds && !known) {
+#pragma unroll
+            for (uint e = 0; e < 16; e++) {
+                most = max(most, x[e] & MAGNITUDE);
+            }
+            atomicMax(found + own, most);
+        }
+        if (i == rounds) {
+            __syncthreads();
+            if (t < (1u << bits) && p.line + t < p.lines) {
+                uint *place = p.most + p.line + t;
+                most = found[t];
+                if (stores_most) {
+                    place[size_t(p.step) * p.lines] = most;
+                } else {
+#pragma unroll 8
+                    for (uint part = 0; part < (known && !given ? parts : 0); part++) {
+                        most = max(most, place[size_t(part) * p.lines]);
+                    }
+                    int scale = given ? value_scale(digits) : scale_of(most, digits);
+                    powers_of(powers[t], powers[128 + t], scale);
+                    if (p.step == 0) {
+                        (p.of_a ? s.a_scales : s.b_scales)[size_t(p.matrix) * p.lines + p.line + t] = scale;
+                    }
+                }
+            }
+            if (stores_most) {
+                return;
+            }
+            __syncthreads();
+        }
+        if (i >= rounds && k < blocks * 64) {
+            cut_chunk(to + k / 64 * (digits * PLANE) + k / 16 % 4 * 128, x, powers[own], powers[128 + own], digits);
+        }
+    }
 }
 
 // Returns a total as a number of the result.
@@ -440,6 +440,8 @@ INLINE void wide(const Product &p, const uint has, const uint tiles, const Table
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }
     __syncthreads();
+    // Only now: all this may happen while the kernel before runs.
+    begin();
     uint step = 0, phase = 0;
     if (group == 0) {
         // This warpgroup gives up registers that it doesn't need.
@@ -633,6 +635,7 @@ INLINE void wide(const Product &p, const uint has, const uint tiles, const Table
     }
 #else
     // The same tiles without those instructions, for tests on the CPU and for drivers that compile PTX.
+    begin();
 #pragma unroll 1
     for (uint tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
         Place at = place_of<ROWS, COLUMNS>(p, tile);
@@ -675,23 +678,19 @@ INLINE void wide(const Product &p, const uint has, const uint tiles, const Table
 }
 
 extern "C" __global__ void __launch_bounds__(384, 1) fixed_wide_3(const Product p, const uint tiles, const uint has, TABLE t) {
-    begin();
     wide<3, 64, 5>(p, has, tiles, t);
 }
 
 extern "C" __global__ void __launch_bounds__(384, 1) fixed_wide_2(const Product p, const uint tiles, const uint has, TABLE t) {
-    begin();
     wide<2, 128, 4>(p, has, tiles, t);
 }
 
 // For products with fewer wide tiles than the GPU has multiprocessors.
 extern "C" __global__ void __launch_bounds__(384, 1) fixed_narrow_3(const Product p, const uint tiles, const uint has, TABLE t) {
-    begin();
     wide<3, 32, 5>(p, has, tiles, t);
 }
 
 extern "C" __global__ void __launch_bounds__(384, 1) fixed_narrow_2(const Product p, const uint tiles, const uint has, TABLE t) {
-    begin();
     wide<2, 64, 5>(p, has, tiles, t);
 }
 #endif

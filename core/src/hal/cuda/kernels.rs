@@ -66,11 +66,17 @@ const SPLIT: u32 = 1;
 const MERGE: u32 = 2;
 /// For fixed-point products: selects the kernel for tensor cores.
 const FIXED_WIDE: u32 = 2;
+const FIXED_MOST: u32 = 3;
+const FIXED_DIGITS: u32 = 4;
 /// Threads of a block, in kernels with a fixed number.
 const THREADS: u32 = 256;
 
-/// The threads that cut eight lines. With 512, few blocks run at the same time, so the second pass finds the lines in the L2 cache.
-const CUT_THREADS: u32 = 512;
+/// The places of K and of a part's length among the words of the kernel that cuts lines, and its bits for a scale that is given and
+/// for storing the largest magnitudes of parts.
+const CUT_K: usize = 18;
+const CUT_PART: usize = 22;
+const GIVEN: u32 = 128;
+const STORES_MOST: u32 = 256;
 
 /// Returns the shared memory of that kernel in bytes: four or five steps in flight of both operands' planes, each 64 long in k, and the
 /// results with eight columns of padding.
@@ -201,8 +207,11 @@ impl Launch {
                     fail!(Internal, "a fixed-point product has {} constants", constants.len());
                 };
                 (launch.name, launch.threads) = match (stage, digits) {
-                    (3, _) => (c"fixed_most", THREADS),
-                    (4, _) => (c"fixed_digits", CUT_THREADS),
+                    (FIXED_MOST | FIXED_DIGITS, _) => {
+                        let known = stage == FIXED_DIGITS && (has & GIVEN != 0 || push[CUT_PART] < push[CUT_K]);
+                        let own = 2 * push[CUT_PART].min(512).next_multiple_of(64);
+                        (c"fixed_cut", if known { 512 } else { own })
+                    }
                     (_, 3) => (c"fixed_product_3", THREADS),
                     _ => (c"fixed_product_2", THREADS),
                 };
@@ -210,7 +219,7 @@ impl Launch {
                     // Two steps in flight of both operands' planes: 64 lines, 64 long in k.
                     launch.shared_bytes = 4 * digits * 64 * 64;
                 }
-                launch.take(&[digits, has]);
+                launch.take(&[digits, has | if stage == FIXED_MOST { STORES_MOST } else { 0 }]);
             }
             Kernels::Attention => {
                 let &[threads, columns, of_thread, stage, has] = constants else {

@@ -149,7 +149,7 @@ impl Limits {
             narrow,
             fixed_tile: [64, 64],
             fixed_wide: (physical.capability == 90).then_some(fixed_wide),
-            few_digits: true,
+            finds_most: true,
             matrices: None,
             tensor_tiles: physical.capability >= 80,
             makes_rows: true,

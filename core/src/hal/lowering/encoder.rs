@@ -60,8 +60,8 @@ pub struct Limits {
     pub fixed_tile: [u32; 2],
     /// The tiles of fixed-point products on tensor cores. `None` if the device has no such kernel.
     pub fixed_wide: Option<FixedWide>,
-    /// Whether a kernel multiplies few rows with digits, and cuts the rows itself.
-    pub few_digits: bool,
+    /// Whether kernels find the largest elements of what they cut: of few rows that are multiplied, and of short lines.
+    pub finds_most: bool,
     /// The cooperative matrices that multiply fixed-point numbers, if the device has them.
     pub matrices: Option<Matrices>,
     /// Whether a product of few rows with quantised blocks makes and cuts the rows itself.
@@ -80,9 +80,9 @@ impl Limits {
         cfg!(feature = "cuda") && self.makes_rows
     }
 
-    /// Whether a kernel multiplies few rows with digits, likewise.
-    pub fn few_digits(&self) -> bool {
-        cfg!(feature = "cuda") && self.few_digits
+    /// Whether kernels find the largest elements of what they cut, likewise.
+    pub fn finds_most(&self) -> bool {
+        cfg!(feature = "cuda") && self.finds_most
     }
 }
 

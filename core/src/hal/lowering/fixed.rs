@@ -48,6 +48,9 @@ const DEPTH: u32 = 64;
 /// The number of lines of a workgroup that looks for the largest elements of parts of them.
 const PARTED: u32 = 32;
 
+/// The elements along K that a workgroup of CUDA's kernel has in registers when it cuts PARTED whole lines.
+const HELD: u32 = 512;
+
 /// The most of K that one kernel adds up. The sums of the digits' products fit in 32 bits up to this length.
 const MOST: u32 = 1 << 15;
 
@@ -232,18 +235,24 @@ pub fn cut_values(encoder: &mut dyn Encoder, precision: Precision, k: u32, value
 
 fn cut(encoder: &mut dyn Encoder, cutting: Cutting<'_>) -> Result<()> {
     let (k, operands) = (cutting.k, cutting.operands);
-    let lines = operands.map(|operand| operand.lines as u64 * operand.matrices as u64);
-    let part = k.div_ceil(16).next_multiple_of(DEPTH);
-    let parts = k.div_ceil(part);
-    let most = encoder.scratch(4 * (lines[0] + lines[1]) * parts as u64)?;
-    let most = [most, most + 4 * lines[0] * parts as u64];
+    let limits = encoder.limits();
     let of = |lines: u32, steps: u32| {
         operands.map(|operand| operand.matrices as u64 * operand.lines.div_ceil(lines) as u64 * steps as u64)
     };
-    if !cutting.given {
+    // One kernel finds the largest elements and cuts, unless it would read long lines twice on few multiprocessors.
+    let groups: u64 = of(PARTED, 1).iter().sum();
+    let whole = limits.finds_most() && !cutting.given && (k <= HELD || 4 * groups >= 3 * limits.units as u64);
+    let lines = operands.map(|operand| operand.lines as u64 * operand.matrices as u64);
+    let part = if whole { k } else { k.div_ceil(16).next_multiple_of(DEPTH) };
+    let parts = k.div_ceil(part);
+    let mut most = [0; 2];
+    if !whole && !cutting.given {
+        most[0] = encoder.scratch(4 * (lines[0] + lines[1]) * parts as u64)?;
+        most[1] = most[0] + 4 * lines[0] * parts as u64;
         cutting.dispatch(encoder, MOST_OF_PARTS, of(PARTED, parts), most, part)?;
     }
-    cutting.dispatch(encoder, DIGITS, of(LINES, k.div_ceil(DEPTH)), most, part)
+    let groups = if whole { of(PARTED, 1) } else { of(LINES, k.div_ceil(DEPTH)) };
+    cutting.dispatch(encoder, DIGITS, groups, most, part)
 }
 
 /// Returns the bytes of shared memory of the kernel for few rows: their digits, in whose place the totals of 16 warps are later.
@@ -254,7 +263,7 @@ pub fn few_bytes(m: u32, blocks: u32) -> u32 {
 /// Whether the kernel for few rows computes products, whose B is digits.
 fn few(products: &Products, limits: &Limits) -> bool {
     let Products { m, k, batches, ref a, .. } = *products;
-    limits.few_digits()
+    limits.finds_most()
         && m <= FEW_ROWS
         && batches == 1
         && a.k_step == 1

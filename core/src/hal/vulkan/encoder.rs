@@ -75,7 +75,7 @@ impl Limits {
             narrow,
             fixed_tile: [64, 32],
             fixed_wide: None,
-            few_digits: false,
+            finds_most: false,
             matrices: if cfg!(feature = "integers") { physical.optional.matrices } else { None },
             tensor_tiles: false,
             makes_rows: false,
