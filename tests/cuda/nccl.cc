@@ -1,6 +1,9 @@
 // NCCL between threads of one process, whose memory is the host's: for testing adead's ranks where there is no GPU. It becomes
 // libnccl.so.2. As the real one with blocking = 0, calls return at once, and ncclCommGetAsyncError says when the work is done.
+// ADEAD_TEST_SLOW_NCCL is the number of milliseconds that rank 0 receives late.
+#include <chrono>
 #include <condition_variable>
+#include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <map>
@@ -48,6 +51,12 @@ static void begin(Communicator *c, std::vector<Work> all, bool joins) {
             if (!one.sends) continue;
             mail[{c->id, {c->rank, one.rank}}].emplace_back(one.at, one.at + one.bytes);
             changed.notify_all();
+        }
+        const char *slow = getenv("ADEAD_TEST_SLOW_NCCL");
+        if (slow && c->rank == 0) {
+            held.unlock();
+            std::this_thread::sleep_for(std::chrono::milliseconds(atoi(slow)));
+            held.lock();
         }
         for (auto &one : all) {
             if (one.sends || !good) continue;

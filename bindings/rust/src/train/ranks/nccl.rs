@@ -379,7 +379,10 @@ impl Communicator {
         /// How long it looks all the time, and then how often.
         const BUSY: Duration = Duration::from_millis(2);
         const PAUSE: Duration = Duration::from_micros(100);
+        /// What a rank sent before it left may still be on its way for so long.
+        const REST: Duration = Duration::from_secs(1);
         let (begin, mut looked) = (Instant::now(), Instant::now());
+        let mut left: Option<(Error, Instant)> = None;
         loop {
             let mut state = SUCCESS;
             // SAFETY: the communicator is alive.
@@ -389,8 +392,13 @@ impl Communicator {
                 return Ok(());
             }
             if begin.elapsed() > BUSY {
-                if looked.elapsed() > 100 * PAUSE {
-                    tcp.look()?;
+                if let Some((error, since)) = &left
+                    && since.elapsed() > REST
+                {
+                    return Err(error.clone());
+                }
+                if left.is_none() && looked.elapsed() > 100 * PAUSE {
+                    left = tcp.look().err().map(|error| (error, Instant::now()));
                     looked = Instant::now();
                 }
                 if begin.elapsed() > tcp.patience() {
