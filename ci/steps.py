@@ -52,7 +52,6 @@ STEPS = [
     script("node", "Node.js: modules, types, packages", "ci/node-test", after=("libraries",)),
     script("cpp", "C++17 and C++20, with exceptions and without", "ci/cpp-test", after=("libraries",),
            leaves=("target/cpp/gcc/bindings/cpp/tests/cpp_conformance_17",)),
-    both("install", "each package from a clean clone, as its guide says first", "ci/install", after=("libraries", "zig")),
     both("bundle", "the bundle for GPU machines, on what stands in for GPUs", "ci/gpu-pack test", after=("build", "c", "cuda")),
     both("lint", "clippy and documentation without a warning", "ci/lint", after=("build", "rust", "cuda", "lavapipe"), holds=("debug",)),
     both("minimal", "the C library without what is optional: size, conformance", f"{RELEASED} ci/minimal", after=("libraries",)),
@@ -64,6 +63,8 @@ STEPS = [
     script("text", "a real language model: one hash however its answers are computed", "ci/text", after=("build",)),
     script("train", "networks learn digits and texts: one hash of their weights, ONNX's numbers", "ci/train", after=("libraries", "python")),
     both("ids", "every language runs the same conformance cases", "ci/same-ids", after=("c", "cpp", "python", "node", "zig", "models")),
+    # Late: cargo takes the clone's crates for this folder's, so steps after it compile again.
+    both("install", "each package from a clean clone, as its guide says first", "ci/install", after=("libraries", "zig")),
     both("readme", "what the README shows", "ci/readme", after=("libraries",)),
     both("release", "every instruction set, vector instructions inlined", 'ci/inlined; "${CARGO_TARGET_DIR:-target}/release/adead" '
          "verify --all-isas", after=("libraries",)),

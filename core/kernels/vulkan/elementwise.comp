@@ -127,6 +127,35 @@ float apply(const uint function, const float v, const float a, const float b, co
     return r;
 }
 
+// erf or gelu of four numbers. A subgroup mostly has numbers of both kinds, and behind a branch for each one nothing of the others would
+// be under way.
+vec4 erf_of_four(const uint function, const vec4 v) {
+    bool all_near = true;
+    precise vec4 x = v, half_ = 0.5 * v, y;
+    if (function == GELU_ERF) {
+        // As `activate`.
+        x = v * 0.70710677;
+    }
+    [[unroll]] for (uint k = 0u; k < 4u; k++) {
+        y[k] = erf_near(magnitude_of(x[k]));
+        all_near = all_near && erf_is_near(x[k]);
+    }
+    if (!all_near) {
+        [[unroll]] for (uint k = 0u; k < 4u; k++) {
+            float far = erf_far(magnitude_of(x[k]));
+            y[k] = erf_is_near(x[k]) ? y[k] : far;
+        }
+    }
+    [[unroll]] for (uint k = 0u; k < 4u; k++) {
+        y[k] = with_sign_of(y[k], x[k]);
+    }
+    if (function == GELU_ERF) {
+        y = half_ * y;
+        y = y + half_;
+    }
+    return y;
+}
+
 // The elements from i on, the result of a command.
 vec4 one(const uint i, const bool whole) {
     uvec4 of_x, of_p, of_g;
@@ -199,6 +228,8 @@ vec4 run(const uint i, const bool whole) {
             v = a + b;
         } else if (function == SUB) {
             v = a - b;
+        } else if (function == ERF || function == GELU_ERF) {
+            v = erf_of_four(function, a);
         } else {
             // What is long by turns: it is there once.
             [[dont_unroll]] for (uint k = 0u; k < 4u; k++) {
