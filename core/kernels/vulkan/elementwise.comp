@@ -23,6 +23,8 @@ layout(constant_id = 13) const uint X_STEP = 1;
 layout(constant_id = 14) const uint P_STEP = 1;
 // 1: gamma, 2: beta, 3: both.
 layout(constant_id = 15) const uint AFFINE = 0;
+// Fours of elements that a thread has in a run, 1 or 2: to find out what a step is takes as long as the step of one four.
+layout(constant_id = 16) const uint FOURS = 1;
 
 layout(push_constant, scalar) uniform Push {
     uvec2 x;
@@ -200,22 +202,48 @@ vec4 one(const uint i, const bool whole) {
     return v;
 }
 
+// The row of an element of a run, by multiplication and shift.
+uvec4 row_of(const uvec4 place) {
+    uvec4 rows, low;
+    umulExtended(place, uvec4(more[24]), rows, low);
+    return rows >> findMSB(more[25] - 1u);
+}
+
 // The same, the result of a run.
-vec4 run(const uint i, const bool whole) {
-    uvec4 place = min(i + (whole ? 1u : 256u) * uvec4(0u, 1u, 2u, 3u), uvec4(n - 1u));
-    precise vec4 v = fetch(x, place, whole, 1u);
+void run(const uint i, const bool whole, out vec4 result[2]) {
+    uvec4 place[2];
+    // Of each four's first element: its number, its row, its place in the row.
+    uvec3 first[2];
+    precise vec4 v[2];
+    [[unroll]] for (uint j = 0u; j < FOURS; j++) {
+        place[j] = min(i + 1024u * j + (whole ? 1u : 256u) * uvec4(0u, 1u, 2u, 3u), uvec4(n - 1u));
+        v[j] = fetch(x, place[j], whole, 1u);
+        uint row = row_of(place[j]).x;
+        first[j] = uvec3(place[j].x, row, place[j].x - row * more[25]);
+    }
     for (uint at = 0u; at < 3u * inner; at += 3u) {
-        uint code = more[at + 2u], function = code & 63u, per = code >> 10;
-        vec4 a = v, b = vec4(f(more[at]));
+        uint code = more[at + 2u], function = code & 63u;
+        vec4 a[2], b[2];
+        [[unroll]] for (uint j = 0u; j < FOURS; j++) {
+            a[j] = v[j];
+            b[j] = vec4(f(more[at]));
+        }
         if (of_two(function)) {
-            b = v;
-            if ((code & 384u) != 384u) {
+            uvec2 p = address(at);
+            bool repeated = (code >> 10) != 0u, by_row = (code & 512u) != 0u;
+            if ((code & 384u) == 384u) {
+                b = v;
+            } else if (whole && (code & 384u) != 0u) {
+                [[unroll]] for (uint j = 0u; j < FOURS; j++) {
+                    uint e = by_row ? (repeated ? first[j].y : 0u) : (repeated ? first[j].z : first[j].x);
+                    b[j] = fetch(p, uvec4(e), true, code >> 7 & 1u);
+                }
+            } else {
                 // With 0 elements of a row, the row is 0.
-                uvec4 rows, low;
-                umulExtended(place, uvec4(more[24]), rows, low);
-                rows = rows >> findMSB(per - 1u);
-                rows = (code & 512u) != 0u ? rows : place - rows * per;
-                b = fetch(address(at), rows, whole && (code & 384u) != 0u, code >> 7 & 1u);
+                [[unroll]] for (uint j = 0u; j < FOURS; j++) {
+                    uvec4 rows = repeated ? row_of(place[j]) : uvec4(0u);
+                    b[j] = fetch(p, by_row ? rows : place[j] - rows * more[25], false, 1u);
+                }
             }
             if ((code & 64u) != 0u) {
                 a = b;
@@ -223,43 +251,63 @@ vec4 run(const uint i, const bool whole) {
             }
         }
         if (function == MUL || function == SCALE) {
-            v = a * b;
+            [[unroll]] for (uint j = 0u; j < FOURS; j++) {
+                v[j] = a[j] * b[j];
+            }
         } else if (function == ADD) {
-            v = a + b;
+            [[unroll]] for (uint j = 0u; j < FOURS; j++) {
+                v[j] = a[j] + b[j];
+            }
         } else if (function == SUB) {
-            v = a - b;
+            [[unroll]] for (uint j = 0u; j < FOURS; j++) {
+                v[j] = a[j] - b[j];
+            }
         } else if (function == ERF || function == GELU_ERF) {
-            v = erf_of_four(function, a);
+            [[unroll]] for (uint j = 0u; j < FOURS; j++) {
+                v[j] = erf_of_four(function, a[j]);
+            }
         } else {
             // What is long by turns: it is there once.
-            [[dont_unroll]] for (uint k = 0u; k < 4u; k++) {
-                v = vec4(a.yzw, apply(function, a.x, b.x, f(more[at + 1u]), 0.0, 0.0));
-                a = v;
-                b = b.yzwx;
+            [[dont_unroll]] for (uint k = 0u; k < 4u * FOURS; k++) {
+                a[0] = vec4(a[0].yzw, apply(function, a[0].x, b[0].x, f(more[at + 1u]), 0.0, 0.0));
+                b[0] = b[0].yzwx;
+                if (FOURS == 2u && (k & 3u) == 3u) {
+                    vec4 other = a[0];
+                    a[0] = a[1];
+                    a[1] = other;
+                    b[0] = b[1];
+                }
             }
+            v = a;
         }
-        v = canonical(v);
+        [[unroll]] for (uint j = 0u; j < FOURS; j++) {
+            v[j] = canonical(v[j]);
+        }
     }
-    return v;
+    result = v;
 }
 
 void main() {
-    uint i = gl_WorkGroupID.x * 1024u;
-    bool whole = VECTOR == 1u && n - i >= 1024u;
+    uint fours = FUNCTION == RUN ? FOURS : 1u;
+    uint i = gl_WorkGroupID.x * (1024u * fours);
+    bool whole = VECTOR == 1u && n - i >= 1024u * fours;
     i += gl_LocalInvocationIndex * (whole ? 4u : 1u);
-    vec4 v;
+    vec4 v[2];
     if (FUNCTION == RUN) {
-        v = run(i, whole);
+        run(i, whole, v);
     } else {
-        v = one(i, whole);
+        v[0] = one(i, whole);
     }
-    if (whole) {
-        store4(y, i, v);
-        return;
-    }
-    [[unroll]] for (uint k = 0u; k < 4u; k++) {
-        if (i + 256u * k < n) {
-            store(y, i + 256u * k, v[k]);
+    [[unroll]] for (uint j = 0u; j < fours; j++) {
+        if (whole) {
+            store4(y, i + 1024u * j, v[j]);
+        } else {
+            [[unroll]] for (uint k = 0u; k < 4u; k++) {
+                uint e = i + 1024u * j + 256u * k;
+                if (e < n) {
+                    store(y, e, v[j][k]);
+                }
+            }
         }
     }
 }

@@ -113,8 +113,9 @@ impl Launch {
         match kernels {
             Kernels::Elementwise => {
                 (launch.name, launch.pushed) = (c"elementwise", RUN_WORDS);
-                // A thread has eight elements; Vulkan's invocations have four.
-                launch.groups[0] = groups[0].div_ceil(2);
+                // A thread has eight elements; Vulkan's invocations have four, or as many fours as a run's last constant says.
+                let (constants, fours) = constants.split_at(6);
+                launch.groups[0] = groups[0].div_ceil(2 / fours.first().unwrap_or(&1));
                 launch.take(constants);
             }
             Kernels::Moves => {
